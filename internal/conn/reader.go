@@ -1,0 +1,136 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Block is how long a read waits on the server, Deadline how long the client waits for its answer: a server whose clock
+// steps back leaves a blocked read hanging.
+const (
+	Block    = 2 * time.Second
+	Deadline = 3500 * time.Millisecond
+)
+
+// ErrUnsupportedClient says that blocking reads cannot be given connections of their own.
+var ErrUnsupportedClient = errors.New("a *redis.Client or *redis.ClusterClient is needed")
+
+// Check refuses clients that blocking reads cannot be copied from.
+func Check(rdb redis.UniversalClient) error {
+	switch c := rdb.(type) {
+	case *redis.Client:
+		if c != nil {
+			return nil
+		}
+	case *redis.ClusterClient:
+		if c != nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%T: %w", rdb, ErrUnsupportedClient)
+}
+
+// Reader is one connection for blocking reads, made anew when it breaks.
+type Reader struct {
+	client *redis.Client
+	node   *redis.Client // where CLIENT UNBLOCK must go
+	id     atomic.Int64
+	server atomic.Pointer[string]
+	// Changed is called, when not nil, after a reconnect that found another server process: what was read from the old one
+	// must not be acked by entry id alone.
+	Changed func()
+}
+
+// NewReader copies what rdb is configured with. key says which node of a cluster is meant.
+func NewReader(ctx context.Context, rdb redis.UniversalClient, key string, changed func()) (*Reader, error) {
+	var node *redis.Client
+	switch c := rdb.(type) {
+	case *redis.Client:
+		node = c
+	case *redis.ClusterClient:
+		n, err := c.MasterForKey(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		node = n
+	default:
+		return nil, fmt.Errorf("%T: %w", rdb, ErrUnsupportedClient)
+	}
+	r := &Reader{node: node, Changed: changed}
+	opt := *node.Options()
+	opt.PoolSize, opt.MinIdleConns, opt.MaxActiveConns, opt.MaxIdleConns, opt.MaxConcurrentDials = 1, 0, 0, 0, 0
+	opt.MaxRetries = -1
+	opt.ReadTimeout = Deadline
+	opt.PoolTimeout = time.Second
+	if opt.WriteTimeout <= 0 {
+		opt.WriteTimeout = Deadline
+	}
+	opt.DialerRetries = 1
+	before := opt.OnConnect
+	opt.OnConnect = func(ctx context.Context, cn *redis.Conn) error {
+		if before != nil {
+			if err := before(ctx, cn); err != nil {
+				return err
+			}
+		}
+		r.connected(ctx, cn)
+		return nil
+	}
+	r.client = redis.NewClient(&opt)
+	return r, nil
+}
+
+// connected learns the connection's id, for UNBLOCK, and whether the server is still the one it was.
+func (r *Reader) connected(ctx context.Context, cn *redis.Conn) {
+	id, err := cn.ClientID(ctx).Result()
+	if err != nil {
+		id = 0 // a server without CLIENT ID: reads then block shortly
+	}
+	r.id.Store(id)
+	run := runID(cn.Info(ctx, "server").Val())
+	if old := r.server.Swap(&run); old != nil && *old != run && r.Changed != nil {
+		r.Changed()
+	}
+}
+
+func runID(info string) string {
+	const name = "run_id:"
+	for i := 0; i+len(name) < len(info); i++ {
+		if info[i:i+len(name)] == name {
+			end := i + len(name)
+			for end < len(info) && info[end] > ' ' {
+				end++
+			}
+			return info[i+len(name) : end]
+		}
+	}
+	return ""
+}
+
+// Process sends a command on the reader's connection.
+func (r *Reader) Process(ctx context.Context, cmd redis.Cmder) error {
+	return r.client.Process(ctx, cmd)
+}
+
+// BlockFor is how long a read may block: shortly where it cannot be unblocked.
+func (r *Reader) BlockFor() time.Duration {
+	if r.id.Load() == 0 {
+		return 200 * time.Millisecond
+	}
+	return Block
+}
+
+// Unblock wakes a blocked read. It may come too early, so callers repeat it until the read has returned.
+func (r *Reader) Unblock(ctx context.Context) {
+	if id := r.id.Load(); id != 0 {
+		_ = r.node.ClientUnblock(ctx, id).Err() // repeated by the caller; the read's own end bounds it
+	}
+}
+
+// Close ends the connection.
+func (r *Reader) Close() error { return r.client.Close() }

@@ -1,0 +1,20 @@
+package engine
+
+import "github.com/xstreamq/xstreamq/internal/lua"
+
+// tidy walks a parked hash, in bounded steps, for values that no due time names, and makes them due.
+func (s *Sub) tidy(due, parked string) {
+	var found int64
+	for cursor := ""; cursor != "0" && s.life.Err() == nil; {
+		next, n, err := lua.Orphans(s.life, s.cfg.Redis, due, parked, cursor)
+		if err != nil {
+			s.note("janitor", err)
+			return
+		}
+		cursor = next
+		found += n
+	}
+	if found > 0 {
+		s.say("orphans", "xstreamq: parked messages without a due time were made due", "messages", found)
+	}
+}

@@ -1,0 +1,272 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/xstreamq/xstreamq/internal/commit"
+	"github.com/xstreamq/xstreamq/internal/conn"
+	"github.com/xstreamq/xstreamq/internal/lua"
+	"github.com/xstreamq/xstreamq/internal/wire"
+)
+
+// adoptEvery is how often the reader compares what is pending under its name with what it holds.
+const adoptEvery = time.Minute
+
+// readLoop reads as long as there is room: both streams with one blocking read on a connection of its own.
+func (s *Sub) readLoop() {
+	defer func() {
+		s.mu.Lock()
+		if s.reading != nil {
+			_ = s.reading.Close() // nothing is under way on it any more
+			s.reading = nil
+		}
+		s.cond.Broadcast()
+		s.mu.Unlock()
+	}()
+	var adopted time.Time
+	unsure := false // a read's outcome is unknown: something may stand under our name that we do not hold
+	for try := 0; ; {
+		inc, room := s.waitForRoom()
+		if inc == nil {
+			return
+		}
+		r, err := s.connection()
+		if err == nil && (unsure || time.Since(adopted) > adoptEvery) {
+			if err = s.adopt(inc); err == nil {
+				unsure, adopted = false, time.Now()
+			}
+		}
+		if err == nil {
+			err = s.readOnce(r, inc, room)
+			unsure = unsure || err != nil && !conn.Refused(err) && !conn.NotRun(err)
+		}
+		switch {
+		case err == nil:
+			try = 0
+			s.recovered()
+		case conn.Vanished(err):
+			s.lose(inc, err.Error())
+		case conn.Code(err) == "UNBLOCKED":
+		default:
+			s.note("read", err)
+			s.reconnectElsewhere(err)
+			s.sleep(commit.Backoff(try))
+			try++
+		}
+	}
+}
+
+// sleep waits for d, or until reading ends.
+func (s *Sub) sleep(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-s.draining:
+	}
+}
+
+// waitForRoom waits until something may be read; nil when reading ends.
+func (s *Sub) waitForRoom() (*incarnation, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		if s.stopping {
+			return nil, 0
+		}
+		room := s.roomLocked()
+		enough := s.buffer.len() == 0 || room >= (s.buffer.len()+room)/2
+		if s.current != nil && !s.paused && s.alone == nil && s.heldFrom.IsZero() && room > 0 && enough &&
+			s.current.left(s.cfg.Visibility) >= s.cfg.Visibility/2 {
+			return s.current, room
+		}
+		s.cond.Wait()
+	}
+}
+
+// connection is the reader's own, made when there is none.
+func (s *Sub) connection() (*conn.Reader, error) {
+	s.mu.Lock()
+	r := s.reading
+	s.mu.Unlock()
+	if r != nil {
+		return r, nil
+	}
+	ctx, cancel := context.WithTimeout(s.life, conn.Deadline)
+	defer cancel()
+	r, err := conn.NewReader(ctx, s.cfg.Redis, s.cfg.Keys.Main, s.fence)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.reading = r
+	s.mu.Unlock()
+	return r, nil
+}
+
+// reconnectElsewhere forgets the connection where its slot moved to another node of a cluster.
+func (s *Sub) reconnectElsewhere(err error) {
+	switch conn.Code(err) {
+	case "MOVED", "ASK", "CLUSTERDOWN":
+	default:
+		if _, cluster := s.cfg.Redis.(*redis.ClusterClient); !cluster {
+			return
+		}
+	}
+	s.mu.Lock()
+	r := s.reading
+	s.reading = nil
+	s.mu.Unlock()
+	if r != nil {
+		_ = r.Close() // it failed already
+		s.fence()
+	}
+}
+
+// readOnce is one blocking read. COUNT holds for each stream.
+func (s *Sub) readOnce(r *conn.Reader, inc *incarnation, room int) error {
+	k := s.cfg.Keys
+	cmd := lua.NewOnce(s.life, "xreadgroup", "group", k.Group, inc.name, "count", max(1, room/2), "block", r.BlockFor().Milliseconds(),
+		"streams", k.Main, k.Retry, ">", ">")
+	err := r.Process(s.life, cmd)
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	runs, err := s.parseRead(cmd.Val(), inc)
+	if len(runs) > 0 {
+		s.push(inc, runs)
+	}
+	return err
+}
+
+// parseRead takes a reply apart: a map by RESP3, an array of pairs by RESP2.
+func (s *Sub) parseRead(v any, inc *incarnation) ([]*Run, error) {
+	var runs []*Run
+	now := time.Now()
+	add := func(stream, list any) {
+		source := sourceMain
+		if stream == s.cfg.Keys.Retry {
+			source = sourceRetry
+		}
+		entries, _ := list.([]any)
+		for _, e := range entries {
+			pair, _ := e.([]any)
+			if len(pair) < 2 {
+				continue
+			}
+			id, _ := pair[0].(string)
+			flat, _ := pair[1].([]any)
+			fields := make([]string, len(flat))
+			for i, f := range flat {
+				fields[i], _ = f.(string)
+			}
+			runs = append(runs, &Run{Msg: wire.Parse(id, fields), Source: source, sub: s, inc: inc, arrived: now})
+		}
+	}
+	switch reply := v.(type) {
+	case map[any]any:
+		for stream, list := range reply {
+			add(stream, list)
+		}
+	case []any:
+		for _, p := range reply {
+			if pair, ok := p.([]any); ok && len(pair) == 2 {
+				add(pair[0], pair[1])
+			}
+		}
+	case nil:
+	default:
+		return nil, fmt.Errorf("XREADGROUP: unknown reply %T", v)
+	}
+	return runs, nil
+}
+
+// adopt lists what is pending under the reader's name and hands back what it does not hold: entries whose read was answered
+// to nobody.
+func (s *Sub) adopt(inc *incarnation) error {
+	lost, err := s.pendingOf(inc.name, func(source, id string) bool { return inc.held[heldKey{source, id}] == nil })
+	if err != nil {
+		return err
+	}
+	return s.releaseAll(inc.name, lost)
+}
+
+// pendingOf lists what is pending under a name and f, called under the lock, picks.
+func (s *Sub) pendingOf(name string, f func(source, id string) bool) ([]lua.Settlement, error) {
+	ctx, cancel := context.WithTimeout(s.life, conn.Deadline)
+	defer cancel()
+	var out []lua.Settlement
+	for _, src := range []struct{ source, key string }{{sourceMain, s.cfg.Keys.Main}, {sourceRetry, s.cfg.Keys.Retry}} {
+		for from := "-"; ; {
+			list, err := s.cfg.Redis.XPendingExt(ctx, &redis.XPendingExtArgs{
+				Stream: src.key, Group: s.cfg.Keys.Group, Start: from, End: "+", Count: 1000, Consumer: name,
+			}).Result()
+			if err != nil {
+				return nil, err
+			}
+			s.mu.Lock()
+			for _, p := range list {
+				if f(src.source, p.ID) {
+					out = append(out, lua.Settlement{Verb: lua.Release, Source: src.source, EntryID: p.ID})
+				}
+			}
+			s.mu.Unlock()
+			if len(list) < 1000 {
+				break
+			}
+			from = wire.NextID(list[len(list)-1].ID)
+		}
+	}
+	return out, nil
+}
+
+// releaseAll hands entries back under a name. What was deleted meanwhile is left to the sweeps.
+func (s *Sub) releaseAll(name string, list []lua.Settlement) error {
+	for len(list) > 0 {
+		n := min(len(list), settleEntries)
+		ctx, cancel := context.WithTimeout(s.life, conn.Deadline)
+		_, err := lua.Settle(ctx, s.cfg.Redis, s.cfg.Keys, name, 0, list[:n])
+		cancel()
+		if err != nil {
+			return err
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+// interrupt wakes the blocked read until the reader has reported: an unblock may come before its read.
+func (s *Sub) interrupt() {
+	for {
+		s.mu.Lock()
+		r := s.reading
+		s.mu.Unlock()
+		if r == nil {
+			return
+		}
+		_ = s.bounded(s.life, 500*time.Millisecond, func(ctx context.Context) error { // sent again until the reader is out
+			r.Unblock(ctx)
+			return nil
+		})
+		s.mu.Lock()
+		out := s.reading == nil
+		s.mu.Unlock()
+		if out || s.life.Err() != nil {
+			return
+		}
+		t := time.NewTimer(50 * time.Millisecond)
+		select {
+		case <-t.C:
+		case <-s.life.Done():
+		}
+		t.Stop()
+	}
+}

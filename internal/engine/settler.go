@@ -1,0 +1,272 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/xstreamq/xstreamq/internal/commit"
+	"github.com/xstreamq/xstreamq/internal/conn"
+	"github.com/xstreamq/xstreamq/internal/lua"
+	"github.com/xstreamq/xstreamq/internal/wire"
+)
+
+// settling is a delivery on its way out.
+type settling struct {
+	run     *Run
+	v       Verdict
+	took    time.Duration
+	s       lua.Settlement
+	tries   int  // sends without an answer so far
+	unknown bool // one of them may have run
+}
+
+// Bounds of one settle script's work.
+const (
+	settleEntries = 64
+	settleBytes   = 256 << 10
+)
+
+// settle sends what became of a delivery on its way. The outcome is told when the server has answered.
+func (s *Sub) settle(r *Run, v Verdict, took time.Duration) {
+	r.settled.Store(true)
+	it := &settling{run: r, v: v, took: took}
+	failed := v.Verb == lua.Fail || v.Verb == lua.Snooze || v.Verb == lua.Bury && v.Counts
+	switch {
+	case r.inc.isVoid() && v.Verb != lua.Ack:
+		s.finish(it, lua.Settled{Status: lua.Lost}) // another's now: an error is no failure, its release is not ours
+		return
+	case r.cut.Load() && failed:
+		it.s = lua.Settlement{Verb: lua.Cut, Limit: maxCuts}
+	default:
+		it.s = s.settlement(r, v)
+	}
+	it.s.Source, it.s.EntryID = r.Source, r.Msg.EntryID
+	s.settler.Add(it)
+}
+
+func (s *Sub) settlement(r *Run, v Verdict) lua.Settlement {
+	out := lua.Settlement{Verb: v.Verb, Delay: v.Delay, Limit: s.cfg.MaxRetries}
+	if v.Err != nil {
+		out.Error = wire.ErrorText(v.Err.Error())
+	}
+	switch v.Verb {
+	case lua.Fail:
+		if !v.Given {
+			out.Delay = s.cfg.Backoff(r.Msg.RC+1, v.Err)
+		}
+	case lua.Bury:
+		out.Reason, out.Counts = v.Reason, v.Counts
+	case lua.Ack:
+		if s.cfg.DedupeTTL > 0 && v.Reason != Skipped {
+			out.Seen, out.TTL = s.cfg.Keys.Seen(r.Msg.ID), s.cfg.DedupeTTL
+		}
+	}
+	return out
+}
+
+// flush sends a batch: plain acks of the main stream in one XACK, all else through the script that checks the owner.
+func (s *Sub) flush(list []*settling) {
+	if s.life.Err() != nil {
+		for _, it := range list {
+			s.finish(it, lua.Settled{Status: lua.Lost}) // the lease decides
+		}
+		return
+	}
+	byName := map[*incarnation][]*settling{}
+	for _, it := range list {
+		byName[it.run.inc] = append(byName[it.run.inc], it)
+	}
+	for inc, items := range byName {
+		bare := !inc.fenced.Load() && inc.left(s.cfg.Visibility) > 0
+		var plain, checked []*settling
+		for _, it := range items {
+			if bare && it.s.Verb == lua.Ack && it.s.Source == sourceMain && it.s.Seen == "" && it.tries == 0 {
+				plain = append(plain, it)
+			} else {
+				checked = append(checked, it)
+			}
+		}
+		s.ackPlain(plain)
+		for len(checked) > 0 {
+			n, bytes := 0, 0
+			for n < len(checked) && n < settleEntries && (n == 0 || bytes < settleBytes) {
+				bytes += len(checked[n].run.Msg.Body)
+				n++
+			}
+			s.settleChecked(inc, checked[:n])
+			checked = checked[n:]
+		}
+	}
+}
+
+func (s *Sub) ackPlain(list []*settling) {
+	if len(list) == 0 {
+		return
+	}
+	args := make([]any, 0, 3+len(list))
+	args = append(args, "xack", s.cfg.Keys.Main, s.cfg.Keys.Group)
+	for _, it := range list {
+		args = append(args, it.s.EntryID)
+	}
+	ctx, cancel := context.WithTimeout(s.life, s.callTimeout())
+	defer cancel()
+	cmd := lua.NewOnce(ctx, args...)
+	if err := s.cfg.Redis.Process(ctx, cmd); err != nil {
+		s.again(list, err)
+		return
+	}
+	n, _ := cmd.Int()
+	out := lua.Settled{Status: lua.Acked}
+	switch {
+	case n == 0:
+		out.Status = lua.Lost // a first attempt that removed nothing: it was not ours any more
+	case n < len(list):
+		s.say("ack", "xstreamq: some deliveries were acked by somebody else", "of", len(list), "missing", len(list)-n)
+	}
+	s.finishAll(list, func(int) lua.Settled { return out })
+}
+
+func (s *Sub) settleChecked(inc *incarnation, list []*settling) {
+	batch := make([]lua.Settlement, len(list))
+	for i, it := range list {
+		batch[i] = it.s
+	}
+	ctx, cancel := context.WithTimeout(s.life, s.callTimeout())
+	defer cancel()
+	res, err := lua.Settle(ctx, s.cfg.Redis, s.cfg.Keys, inc.name, s.cfg.MaxParked, batch)
+	if err != nil {
+		s.again(list, err)
+		return
+	}
+	var done []*settling
+	var how []lua.Settled
+	var gone, refused []*settling
+	var text string
+	for i, it := range list {
+		switch res[i].Status {
+		case lua.Gone:
+			it.s.Packed = wire.Pack(it.run.Msg.Fields)
+			gone = append(gone, it)
+		case lua.Failed:
+			refused, text = append(refused, it), res[i].Detail
+		default:
+			if res[i].Status == lua.Lost && it.unknown {
+				res[i].Status = unknownStatus // a try before may have done it
+			}
+			done, how = append(done, it), append(how, res[i])
+		}
+	}
+	s.finishAll(done, func(i int) lua.Settled { return how[i] })
+	if len(gone) > 0 {
+		s.settler.Add(gone...)
+	}
+	if len(refused) > 0 {
+		s.again(refused, serverError(text))
+	}
+}
+
+// unknownStatus is a repeated settlement that found nothing: whether an earlier try or somebody else ended it is not known.
+const unknownStatus = "unknown"
+
+// serverError is an error text that a script collected.
+type serverError string
+
+func (e serverError) Error() string { return string(e) }
+
+// RedisError makes it one of the server's errors.
+func (serverError) RedisError() {}
+
+// again repeats settlements after a pause, until the server answers or the subscription ends: entry ids are new with every
+// move, so a late one changes nothing.
+func (s *Sub) again(list []*settling, err error) {
+	if conn.Code(err) == "NOGROUP" { // void: the group is gone, and with it what was pending
+		s.lose(list[0].run.inc, "group gone")
+		s.finishAll(list, func(int) lua.Settled { return lua.Settled{Status: lua.Lost} })
+		return
+	}
+	s.note("settle", err)
+	try := list[0].tries
+	for _, it := range list {
+		it.tries++
+		it.unknown = it.unknown || !conn.Refused(err) && !conn.NotRun(err)
+	}
+	kept := append([]*settling(nil), list...)
+	time.AfterFunc(commit.Backoff(try), func() { s.settler.Add(kept...) })
+}
+
+func (s *Sub) finish(it *settling, how lua.Settled) {
+	s.finishAll([]*settling{it}, func(int) lua.Settled { return how })
+}
+
+// finishAll takes settled deliveries off the books and tells what became of them.
+func (s *Sub) finishAll(list []*settling, how func(i int) lua.Settled) {
+	s.mu.Lock()
+	for _, it := range list {
+		r := it.run
+		if r.inc.held[r.key()] == r {
+			delete(r.inc.held, r.key())
+		}
+		if s.alone == r {
+			s.alone = nil
+		}
+	}
+	before := s.active
+	s.active -= len(list)
+	if s.active == 0 || s.stopping || before > s.cfg.Prefetch {
+		s.cond.Broadcast()
+	}
+	s.mu.Unlock()
+	for i, it := range list {
+		s.tell(it, how(i))
+	}
+}
+
+func (s *Sub) tell(it *settling, how lua.Settled) {
+	w := s.cfg.Watch
+	e := End{Err: it.v.Err, Took: it.took}
+	switch how.Status {
+	case lua.Lost:
+		e.Outcome = LostIt
+		if w.LeaseLost != nil {
+			w.LeaseLost(it.run)
+		}
+	case lua.Dead:
+		e.Outcome = Dead
+		if how.Reason == "rejected" {
+			e.Outcome = Rejected
+		}
+		if w.Buried != nil {
+			w.Buried(s.base, how.DeadID)
+		}
+	case lua.Parked:
+		e.Outcome = Failed
+		if it.v.Verb == lua.Snooze {
+			e.Outcome = Snoozed
+		}
+	case lua.Released:
+		e.Outcome = Released
+	default:
+		e.Outcome = outcomeOf(it.v)
+	}
+	if w.Ended != nil {
+		w.Ended(it.run, e)
+	}
+}
+
+// outcomeOf is what the handler said, for settlements whose repetition found them done.
+func outcomeOf(v Verdict) string {
+	switch v.Verb {
+	case lua.Ack:
+		if v.Reason == Skipped {
+			return Skipped
+		}
+		return Acked
+	case lua.Fail:
+		return Failed
+	case lua.Snooze:
+		return Snoozed
+	case lua.Bury:
+		return Rejected
+	}
+	return Released
+}

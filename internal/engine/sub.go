@@ -1,0 +1,304 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/xstreamq/xstreamq/internal/commit"
+	"github.com/xstreamq/xstreamq/internal/conn"
+	"github.com/xstreamq/xstreamq/internal/lua"
+)
+
+// Sub is one running subscription.
+type Sub struct {
+	cfg  Config
+	base context.Context //nolint:containedctx // what handlers' contexts are made from: values, no end
+	life context.Context //nolint:containedctx // ends when nothing of the subscription may go on
+	end  context.CancelFunc
+
+	draining chan struct{} // closed: reads no more
+	ready    chan struct{} // closed: the group exists and is being read
+	done     chan struct{} // closed: ended; err says why
+	wake     chan struct{} // the ticker looks at once
+	jobs     chan lua.Look // what the sweeper shall do
+	stopOnce sync.Once
+	loops    sync.WaitGroup
+
+	settler *commit.Group[*settling]
+	seen    *commit.Group[*seenCheck]
+	slots   []*slot
+
+	mu       sync.Mutex
+	cond     sync.Cond // workers: something to start; reader: room, or a lease
+	current  *incarnation
+	retired  []*incarnation // fenced, with handlers still running
+	leftover []*incarnation // void: what stands under their names is handed back
+	buffer   buffer
+	busy     int  // slots whose handler runs
+	idle     int  // workers that wait
+	spawned  int  // workers in all
+	active   int  // started and not yet settled
+	alone    *Run // the suspect that runs
+	held     string
+	heldFrom time.Time // since when starts are held back for a suspect
+	paused   bool
+	stopping bool
+	reading  *conn.Reader // while a read may block
+	err      error
+	speed    speed
+	trouble  trouble
+}
+
+// slot is one handler's place.
+type slot struct {
+	mu    sync.Mutex
+	run   *Run
+	stuck bool // its handler is deaf to its context, its message was failed
+}
+
+// New makes a subscription; Start starts it. base gives handlers their values.
+func New(base context.Context, cfg Config) *Sub {
+	s := &Sub{
+		cfg: cfg, base: context.WithoutCancel(base),
+		draining: make(chan struct{}), ready: make(chan struct{}), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), jobs: make(chan lua.Look, 1),
+	}
+	s.life, s.end = context.WithCancel(s.base)
+	s.cond.L = &s.mu
+	s.settler = commit.New(1024, s.flush)
+	s.seen = commit.New(512, s.checkSeen)
+	s.slots = make([]*slot, cfg.Concurrency)
+	for i := range s.slots {
+		s.slots[i] = &slot{}
+	}
+	return s
+}
+
+// Start starts the loops; it does not wait.
+func (s *Sub) Start() {
+	s.loops.Go(s.tickLoop)
+	s.loops.Go(s.readLoop)
+	s.loops.Go(s.sweepLoop)
+	s.loops.Go(s.watchdog)
+}
+
+// Ready is closed once the group exists and is being read.
+func (s *Sub) Ready() <-chan struct{} { return s.ready }
+
+// Done is closed when the subscription has ended.
+func (s *Sub) Done() <-chan struct{} { return s.done }
+
+// Err says why it ended by itself; nil while it runs and after Stop.
+func (s *Sub) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// fail ends the subscription for good: no waiting mends this.
+func (s *Sub) fail(err error) {
+	s.mu.Lock()
+	if s.err == nil {
+		s.err = err
+	}
+	s.mu.Unlock()
+	s.cfg.Log.Error("xstreamq: subscription ends", "stream", s.cfg.Keys.Name, "group", s.cfg.Keys.Group, "err", err)
+	go func() {
+		ctx, cancel := context.WithTimeout(s.base, time.Second)
+		defer cancel()
+		_ = s.Stop(ctx) // the reason is in err
+	}()
+}
+
+// Stop hands back at once what never started, lets handlers drain until ctx ends, then cancels them with ErrShutdown and
+// waits one second more. Errors: ErrDrainTimeout.
+func (s *Sub) Stop(ctx context.Context) error {
+	s.stopOnce.Do(func() {
+		s.mu.Lock()
+		s.stopping = true
+		close(s.draining)
+		back := s.buffer.takeAll()
+		s.cond.Broadcast()
+		s.mu.Unlock()
+		s.handBack(back)
+		s.loops.Go(s.interrupt)
+	})
+	var err error
+	if !s.settledAll(ctx, nil) {
+		s.cutHandlers()
+		grace, cancel := context.WithTimeout(s.base, time.Second)
+		defer cancel()
+		s.settledAll(grace, s.done)
+		s.mu.Lock()
+		if s.busy > 0 || s.active > 0 || ctx.Err() != nil {
+			err = ErrDrainTimeout
+		}
+		if s.busy > 0 {
+			s.cfg.Log.Warn("xstreamq: handlers are deaf to their context and were left", "stream", s.cfg.Keys.Name,
+				"group", s.cfg.Keys.Group, "handlers", s.busy)
+		}
+		s.mu.Unlock()
+	}
+	s.close()
+	<-s.done
+	return err
+}
+
+// settledAll waits until no handler runs and everything is settled; false when ctx ended first.
+func (s *Sub) settledAll(ctx context.Context, gone <-chan struct{}) bool {
+	stop := context.AfterFunc(ctx, s.broadcast)
+	defer stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.busy > 0 || s.active > 0 || s.reading != nil {
+		select {
+		case <-gone:
+			return true
+		default:
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		s.cond.Wait()
+	}
+	return true
+}
+
+func (s *Sub) broadcast() {
+	s.mu.Lock()
+	s.cond.Broadcast()
+	s.mu.Unlock()
+}
+
+// cutHandlers ends the contexts of handlers that still run.
+func (s *Sub) cutHandlers() {
+	for _, sl := range s.slots {
+		sl.mu.Lock()
+		if r := sl.run; r != nil {
+			r.cut.Store(true)
+			r.cancel(ErrShutdown)
+		}
+		sl.mu.Unlock()
+	}
+}
+
+// close ends the loops and takes the consumer out when it holds nothing.
+func (s *Sub) close() {
+	s.mu.Lock()
+	first := s.life.Err() == nil
+	s.end()
+	s.cond.Broadcast()
+	s.mu.Unlock()
+	if !first {
+		return
+	}
+	s.loops.Wait()
+	s.settler.Wait()
+	s.leave()
+	close(s.done)
+}
+
+// leave removes the consumer's record; what it still holds runs out with its lease.
+func (s *Sub) leave() {
+	s.mu.Lock()
+	names := make([]string, 0, 1+len(s.retired))
+	for _, inc := range append(s.retired, s.current) {
+		if inc != nil {
+			names = append(names, inc.name)
+		}
+	}
+	s.mu.Unlock()
+	for _, name := range names {
+		_ = s.bounded(s.base, time.Second, func(ctx context.Context) error {
+			_, err := lua.Remove(ctx, s.cfg.Redis, s.cfg.Keys, name)
+			return err
+		}) // a name that stays is removed by the others' sweeps
+	}
+}
+
+// bounded runs f and gives up waiting after d: a borrowed client may not heed a context's end on the wire.
+func (s *Sub) bounded(parent context.Context, d time.Duration, f func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(parent, d)
+	out := make(chan error, 1)
+	go func() {
+		defer cancel()
+		out <- f(ctx)
+	}()
+	select {
+	case err := <-out:
+		return err
+	case <-ctx.Done():
+		select {
+		case err := <-out:
+			return err
+		default:
+		}
+		return ctx.Err()
+	}
+}
+
+// callTimeout bounds heartbeats and settlements: a quarter of the visibility timeout.
+func (s *Sub) callTimeout() time.Duration { return max(s.cfg.Visibility/4, 100*time.Millisecond) }
+
+// lose voids an incarnation: what it holds is another's. Its handlers are cancelled, what stands under its name is handed
+// back by the next one.
+func (s *Sub) lose(inc *incarnation, why string) {
+	s.mu.Lock()
+	if inc == nil || inc.void.Load() {
+		s.mu.Unlock()
+		return
+	}
+	inc.void.Store(true)
+	if s.current == inc {
+		s.current = nil
+	}
+	for i, x := range s.retired {
+		if x == inc {
+			s.retired = append(s.retired[:i], s.retired[i+1:]...)
+			break
+		}
+	}
+	s.leftover = append(s.leftover, inc)
+	for _, r := range s.buffer.take(func(r *Run) bool { return r.inc == inc }) {
+		delete(inc.held, r.key())
+	}
+	s.cond.Broadcast()
+	s.mu.Unlock()
+	for _, sl := range s.slots {
+		sl.mu.Lock()
+		if r := sl.run; r != nil && r.inc == inc {
+			r.cancel(ErrLeaseExpired)
+		}
+		sl.mu.Unlock()
+	}
+	s.say("lease", "xstreamq: lease lost; going on under a new consumer name", "consumer", inc.name, "why", why)
+	s.nudge()
+}
+
+// fence retires the current incarnation: another server process answers, so entry ids may mean other entries there. Its
+// handlers go on and settle under its name, through the owner-checked script alone.
+func (s *Sub) fence() {
+	s.mu.Lock()
+	inc := s.current
+	if inc == nil {
+		s.mu.Unlock()
+		return
+	}
+	inc.fenced.Store(true)
+	s.current = nil
+	s.retired = append(s.retired, inc)
+	back := s.buffer.take(func(r *Run) bool { return r.inc == inc })
+	s.cond.Broadcast()
+	s.mu.Unlock()
+	s.handBack(back)
+	s.nudge()
+}
+
+// nudge makes the ticker look at once.
+func (s *Sub) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,38 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/xstreamq/xstreamq/internal/lua"
+)
+
+// compactEvery is how often some worker of a stream's groups compacts it.
+const compactEvery = 3 * time.Second
+
+// sweepLoop does what ticks found to do. Moving scripts run here, so that no heartbeat waits for them.
+func (s *Sub) sweepLoop() {
+	for {
+		select {
+		case <-s.life.Done():
+			return
+		case look := <-s.jobs:
+			for _, owner := range look.Dead {
+				s.reclaim(owner)
+			}
+			if look.Due > 0 {
+				s.promoteRetries()
+			}
+			if look.Delayed > 0 {
+				s.promoteDelayed()
+			}
+			if s.maintenanceDue(look) {
+				s.compact()
+			}
+		}
+	}
+}
+
+func (s *Sub) maintenanceDue(look lua.Look) bool { return look.Now.Sub(look.Compacted) >= compactEvery }
+
+// more says that a bounded step shall be followed by another: not when everything ends.
+func (s *Sub) more(again bool) bool { return again && s.life.Err() == nil }
