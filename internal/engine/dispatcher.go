@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/xstreamq/xstreamq/internal/commit"
@@ -38,19 +39,32 @@ func (s *Sub) push(inc *incarnation, runs []*Run) {
 
 // worker runs one handler after the other.
 func (s *Sub) worker(sl *slot) {
+	over := false
+	defer func() {
+		if !over { // a handler ended its goroutine: another one takes the slot
+			go s.worker(sl)
+		}
+	}()
 	for {
 		r := s.next()
 		if r == nil {
+			over = true
 			return
 		}
-		s.handle(sl, r)
+		s.serve(sl, r)
+	}
+}
+
+func (s *Sub) serve(sl *slot, r *Run) {
+	defer func() {
 		s.mu.Lock()
 		s.busy--
 		if s.stopping || s.buffer.len() == 0 {
 			s.cond.Broadcast()
 		}
 		s.mu.Unlock()
-	}
+	}()
+	s.handle(sl, r)
 }
 
 // next waits for something that may start; nil when the subscription stops.
@@ -135,17 +149,23 @@ func (s *Sub) handle(sl *slot, r *Run) {
 	if r.inc.isVoid() { // lost since it was picked
 		r.cancel(ErrLeaseExpired)
 	}
-	v := s.cfg.Handle(r.ctx, r)
-	took := time.Since(r.started)
-	sl.mu.Lock()
-	sl.run, sl.stuck = nil, false
-	sl.mu.Unlock()
-	s.speed.add(took)
-	if r.settled.CompareAndSwap(false, true) {
-		s.settle(r, v, took)
-	}
-	r.cancel(nil)
+	v := Verdict{Verb: lua.Fail, Err: errEnded}
+	defer func() {
+		took := time.Since(r.started)
+		sl.mu.Lock()
+		sl.run, sl.stuck = nil, false
+		sl.mu.Unlock()
+		s.speed.add(took)
+		if r.settled.CompareAndSwap(false, true) {
+			s.settle(r, v, took)
+		}
+		r.cancel(nil)
+	}()
+	v = s.cfg.Handle(r.ctx, r)
 }
+
+// errEnded is the failure of a handler that neither returned nor panicked.
+var errEnded = errors.New("the handler ended its goroutine (runtime.Goexit)")
 
 // arm writes the suspect's id into the consumer's record before anything of it runs; false when it does not run here.
 func (s *Sub) arm(r *Run) bool {
