@@ -25,6 +25,7 @@ func (s *Sub) readLoop() {
 			_ = s.reading.Close() // nothing is under way on it any more
 			s.reading = nil
 		}
+		close(s.readOut)
 		s.cond.Broadcast()
 		s.mu.Unlock()
 	}()
@@ -245,28 +246,15 @@ func (s *Sub) releaseAll(name string, list []lua.Settlement) error {
 
 // interrupt wakes the blocked read until the reader has reported: an unblock may come before its read.
 func (s *Sub) interrupt() {
-	for {
-		s.mu.Lock()
-		r := s.reading
-		s.mu.Unlock()
-		if r == nil {
-			return
-		}
-		_ = s.bounded(s.life, 500*time.Millisecond, func(ctx context.Context) error { // sent again until the reader is out
-			r.Unblock(ctx)
-			return nil
-		})
-		s.mu.Lock()
-		out := s.reading == nil
-		s.mu.Unlock()
-		if out || s.life.Err() != nil {
-			return
-		}
-		t := time.NewTimer(50 * time.Millisecond)
+	t := time.NewTicker(50 * time.Millisecond)
+	defer t.Stop()
+	for !isClosed(s.readOut) {
+		s.wakeReader()
 		select {
 		case <-t.C:
+		case <-s.readOut:
 		case <-s.life.Done():
+			return
 		}
-		t.Stop()
 	}
 }

@@ -19,6 +19,7 @@ type Sub struct {
 
 	draining chan struct{} // closed: reads no more
 	ready    chan struct{} // closed: the group exists and is being read
+	readOut  chan struct{} // closed: nothing is read any more
 	done     chan struct{} // closed: ended; err says why
 	wake     chan struct{} // the ticker looks at once
 	jobs     chan lua.Look // what the sweeper shall do
@@ -44,7 +45,7 @@ type Sub struct {
 	heldFrom time.Time // since when starts are held back for a suspect
 	paused   bool
 	stopping bool
-	reading  *conn.Reader // while a read may block
+	reading  *conn.Reader // the reader's connection, once made
 	err      error
 	speed    speed
 	trouble  trouble
@@ -61,7 +62,7 @@ type slot struct {
 func New(base context.Context, cfg Config) *Sub {
 	s := &Sub{
 		cfg: cfg, base: context.WithoutCancel(base),
-		draining: make(chan struct{}), ready: make(chan struct{}), done: make(chan struct{}),
+		draining: make(chan struct{}), ready: make(chan struct{}), readOut: make(chan struct{}), done: make(chan struct{}),
 		wake: make(chan struct{}, 1), jobs: make(chan lua.Look, 1),
 	}
 	s.life, s.end = context.WithCancel(s.base)
@@ -125,11 +126,11 @@ func (s *Sub) Stop(ctx context.Context) error {
 		s.loops.Go(s.interrupt)
 	})
 	var err error
-	if !s.settledAll(ctx, nil) {
+	if !s.settledAll(ctx) {
 		s.cutHandlers()
 		grace, cancel := context.WithTimeout(s.base, time.Second)
 		defer cancel()
-		s.settledAll(grace, s.done)
+		s.settledAll(grace)
 		s.mu.Lock()
 		if s.busy > 0 || s.active > 0 || ctx.Err() != nil {
 			err = ErrDrainTimeout
@@ -146,23 +147,27 @@ func (s *Sub) Stop(ctx context.Context) error {
 }
 
 // settledAll waits until no handler runs and everything is settled; false when ctx ended first.
-func (s *Sub) settledAll(ctx context.Context, gone <-chan struct{}) bool {
+func (s *Sub) settledAll(ctx context.Context) bool {
 	stop := context.AfterFunc(ctx, s.broadcast)
 	defer stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.busy > 0 || s.active > 0 || s.reading != nil {
-		select {
-		case <-gone:
-			return true
-		default:
-		}
+	for s.busy > 0 || s.active > 0 || !isClosed(s.readOut) {
 		if ctx.Err() != nil {
 			return false
 		}
 		s.cond.Wait()
 	}
 	return true
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 func (s *Sub) broadcast() {
@@ -199,7 +204,7 @@ func (s *Sub) close() {
 	close(s.done)
 }
 
-// leave removes the consumer's record; what it still holds runs out with its lease.
+// leave removes the consumer's record. A handler that is still running keeps its lease for one more visibility timeout.
 func (s *Sub) leave() {
 	s.mu.Lock()
 	names := make([]string, 0, 1+len(s.retired))
@@ -211,7 +216,10 @@ func (s *Sub) leave() {
 	s.mu.Unlock()
 	for _, name := range names {
 		_ = s.bounded(s.base, time.Second, func(ctx context.Context) error {
-			_, err := lua.Remove(ctx, s.cfg.Redis, s.cfg.Keys, name)
+			held, err := lua.Remove(ctx, s.cfg.Redis, s.cfg.Keys, name)
+			if held > 0 {
+				_, err = lua.Heartbeat(ctx, s.cfg.Redis, s.cfg.Keys, name)
+			}
 			return err
 		}) // a name that stays is removed by the others' sweeps
 	}

@@ -64,12 +64,7 @@ func fatal(err error) bool {
 
 // fresh says that the subscription has never read.
 func (s *Sub) fresh() bool {
-	select {
-	case <-s.ready:
-		return false
-	default:
-		return true
-	}
+	return !isClosed(s.ready)
 }
 
 // begin makes sure of the group and registers a new incarnation. A registration whose outcome is unknown is not repeated:

@@ -24,7 +24,11 @@ func (s *Sub) watchdog() {
 		}
 		next := time.Now().Add(most)
 		for _, sl := range s.slots {
-			if at := s.checkSlot(sl); !at.IsZero() && at.Before(next) {
+			at, deaf := s.checkSlot(sl)
+			if deaf != nil {
+				s.settle(deaf, Verdict{Verb: lua.Fail, Err: ErrHandlerTimeout}, time.Since(deaf.started))
+			}
+			if !at.IsZero() && at.Before(next) {
 				next = at
 			}
 		}
@@ -32,33 +36,31 @@ func (s *Sub) watchdog() {
 	}
 }
 
-// checkSlot cancels a handler whose time is up, fails its message half a visibility later when it has not returned, and says
-// when to look again (zero = nothing to wait for).
-func (s *Sub) checkSlot(sl *slot) time.Time {
+// checkSlot cancels a handler whose time is up and says when to look again (zero = nothing to wait for). deaf is a delivery
+// to be failed: its handler has not returned half a visibility later.
+func (s *Sub) checkSlot(sl *slot) (again time.Time, deaf *Run) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
 	r := sl.run
 	if r == nil || sl.stuck {
-		return time.Time{}
+		return time.Time{}, nil
 	}
-	end := r.Until()
-	now := time.Now()
+	now, end := time.Now(), r.Until()
 	if now.Before(end) {
-		return end
+		return end, nil
 	}
 	r.cancel(ErrHandlerTimeout)
-	late := end.Add(s.cfg.Visibility / 2)
-	if now.Before(late) {
-		return late
+	if late := end.Add(s.cfg.Visibility / 2); now.Before(late) {
+		return late, nil
 	}
 	if context.Cause(r.ctx) != ErrHandlerTimeout { //nolint:errorlint // the cause is the sentinel itself
-		return time.Time{} // lost or cut: settled otherwise
+		return time.Time{}, nil // lost or cut: settled otherwise
 	}
 	if r.settled.CompareAndSwap(false, true) {
 		sl.stuck = true
-		s.settle(r, Verdict{Verb: lua.Fail, Err: ErrHandlerTimeout}, now.Sub(r.started))
+		return time.Time{}, r
 	}
-	return time.Time{}
+	return time.Time{}, nil
 }
 
 // stuck counts handlers that are deaf to their context.
