@@ -1,6 +1,13 @@
 package engine
 
-import "github.com/xstreamq/xstreamq/internal/lua"
+import (
+	"time"
+
+	"github.com/xstreamq/xstreamq/internal/lua"
+)
+
+// tidyEvery is the least time between two walks: they look at all that is parked.
+const tidyEvery = time.Minute
 
 // tidy walks a parked hash, in bounded steps, for values that no due time names, and makes them due.
 func (s *Sub) tidy(due, parked string) {

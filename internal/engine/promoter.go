@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/xstreamq/xstreamq/internal/keys"
 	"github.com/xstreamq/xstreamq/internal/lua"
@@ -28,7 +29,8 @@ func (s *Sub) promote(step func(context.Context, lua.Runner, keys.Group) (lua.Pr
 		if res.Missing > 0 {
 			s.say("missing", "xstreamq: parked messages had lost their value", "messages", res.Missing)
 		}
-		if res.Mismatch {
+		if res.Mismatch && time.Since(s.tidied) > tidyEvery {
+			s.tidied = time.Now()
 			s.tidy(due, parked)
 		}
 	}

@@ -29,6 +29,7 @@ type Sub struct {
 	settler *commit.Group[*settling]
 	seen    *commit.Group[*seenCheck]
 	slots   []*slot
+	tidied  time.Time // the sweeper's: when the janitor last walked
 
 	mu       sync.Mutex
 	cond     sync.Cond // workers: something to start; reader: room, or a lease

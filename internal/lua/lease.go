@@ -59,7 +59,7 @@ type Look struct {
 // Tick renews the lease of consumer ("" = none), looks at the group, and sweeps when that is due.
 func Tick(ctx context.Context, r Runner, k keys.Group, consumer string, interval time.Duration) (Look, error) {
 	v, err := tickScript.run(ctx, r, []string{
-		k.Main, k.Retry, k.Workers, k.Paused, k.Groups, k.Meta, k.Due, k.Stream.Due, k.Stream.Meta,
+		k.Main, k.Retry, k.Workers, k.Paused, k.Groups, k.Meta, k.Due, k.Stream.Due, k.Stream.Meta, k.Parked, k.Stream.Parked,
 	}, k.Group, consumer, interval.Milliseconds())
 	l, err := tickScript.list(v, err, 8)
 	if err != nil {

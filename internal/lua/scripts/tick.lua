@@ -1,6 +1,7 @@
 -- tick: once a second. Heartbeat, pause flag, missing keys or groups, what is due; and, when no other worker just did it,
 -- the sweep: judges continuity, marks silent consumers dead, enters unknown owners, records the group's position.
--- KEYS: 1 main, 2 retry, 3 workers, 4 paused, 5 groups, 6 group meta, 7 group due, 8 stream due, 9 stream meta
+-- KEYS: 1 main, 2 retry, 3 workers, 4 paused, 5 groups, 6 group meta, 7 group due, 8 stream due, 9 stream meta,
+--       10 group parked, 11 stream parked
 -- ARGV: 1 group, 2 consumer ('' = none), 3 sweep interval in ms
 -- returns: {beat, now, least visibility, pause flag, state, due, delayed due, compacted at, dead consumers…}
 --   beat ok | gone | none; state ok | no-stream | no-group | no-retry | removed; compacted at 0 = never
@@ -76,7 +77,7 @@ return guarded(function()
         end
         local vis = l.state == 'foreign' and math.max(largest, l.vis) or l.vis
         local grace = math.max(100, math.min(2000, math.floor(vis / 10)))
-        if swept and credit == 0 and t - l.hb > vis + grace and budget > 0 then
+        if swept and t - l.hb > vis + grace and budget > 0 then
           budget = budget - 1
           l.state, changed = 'dead', true
           -- its only entry, in the retry stream, may be what killed it while it was read
@@ -112,8 +113,14 @@ return guarded(function()
   end
 
   local paused = redis.call('GET', KEYS[4]) or ''
-  local due = redis.call('ZCOUNT', KEYS[7], '-inf', int(t))
-  local delayed = redis.call('ZCOUNT', KEYS[8], '-inf', int(t))
+  -- Members and values that disagree in number count as due: promotion then tells the janitor.
+  local function waiting(set, hash)
+    local n = redis.call('ZCOUNT', set, '-inf', int(t))
+    if n == 0 and redis.call('ZCARD', set) ~= redis.call('HLEN', hash) then return 1 end
+    return n
+  end
+  local due = waiting(KEYS[7], KEYS[10])
+  local delayed = waiting(KEYS[8], KEYS[11])
   local compacted = redis.call('HGET', KEYS[9], 'compacted') or '0'
   return {beat, int(t), int(least or 0), paused, state, due, delayed, compacted, unpack(dead)}
 end)
