@@ -1,0 +1,62 @@
+# One obvious command a chore; CI calls the same ones. `work` (Go 1.25+) is every package of every module in go.work.
+.DEFAULT_GOAL := help
+MODULES = $(shell go list -m -f '{{.Dir}}')
+FUZZTIME = 10s
+CHECKS = test race lint alone modcheck size docs fuzz
+.PHONY: help setup test race vet lint fmt tidy alone modcheck fuzz size docs model mutants real check
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
+
+setup: ## what tests need and a fresh Debian lacks: redis-server, and a C compiler for race
+	@[ -n "$$XSTREAMQ_REDIS_SERVER" ] || command -v redis-server >/dev/null || scripts/apt.sh redis-server
+	@command -v cc >/dev/null || scripts/apt.sh gcc libc6-dev
+
+test: ## every test of every module (scripts/test: installs redis-server when missing, needs no make)
+	scripts/test
+
+race: setup ## the same under the race detector
+	scripts/test -race
+
+vet: ## go vet over every module
+	go vet work
+
+bin/golangci-lint: tools/go.mod tools/go.sum # own module, outside go.work: its 200 requirements must not raise ours
+	cd tools && GOWORK=off go build -o ../bin/ tool
+
+lint: bin/golangci-lint vet ## go vet and golangci-lint, which knows no `work` pattern: one run a module
+	@for d in $(MODULES); do (cd $$d && $(CURDIR)/bin/golangci-lint run ./...) || exit 1; done
+
+fmt: bin/golangci-lint ## formats every module as lint wants it
+	@for d in $(MODULES); do (cd $$d && $(CURDIR)/bin/golangci-lint fmt ./...) || exit 1; done
+
+tidy: ## go mod tidy in every module (go.work does not help tidy: see scripts/mod.sh)
+	scripts/mod.sh tidy
+
+alone: ## each module by itself, outside the workspace: what its users get
+	scripts/mod.sh alone vet ./...
+
+modcheck: ## fails when a go.mod or go.sum is not tidy
+	scripts/mod.sh check
+
+fuzz: ## every Fuzz function of every module for FUZZTIME (10s) each
+	scripts/fuzz $(FUZZTIME)
+
+size: ## lines of the core, by directory; fails over 4,000
+	scripts/size
+
+docs: ## blocks, links and commands of every Markdown page
+	go test ./internal/doccheck/...
+
+model: ## the lifecycle model's long run
+	go run ./internal/model/cmd/model
+
+mutants: ## each script with a rule taken out: the tests must catch every one
+	go test -tags mutants ./internal/lua/...
+
+real: ## make real FILE=x.ndjson: a whole file of payloads through the CLI and a real redis-server
+	scripts/real.sh "$(FILE)"
+
+check: ## everything .ci/run runs, with the time of each
+	@for c in $(CHECKS); do began=$$(date +%s); echo "== $$c"; $(MAKE) --no-print-directory $$c || exit 1; \
+		echo "== $$c: $$(($$(date +%s) - began)) s"; done
