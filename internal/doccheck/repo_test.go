@@ -1,0 +1,62 @@
+package doccheck
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// repository is the root of this repository, and its pages.
+func repository(t *testing.T) (root string, ps []page) {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ps, err = pages(root); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(ps, func(p page) bool { return p.name == "README.md" }) {
+		t.Fatalf("%s has no README.md", root)
+	}
+	return root, ps
+}
+
+func report(t *testing.T, problems []string) {
+	t.Helper()
+	for _, p := range problems {
+		t.Error(p)
+	}
+}
+
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	root, ps := repository(t)
+	report(t, checkLinks(root, ps))
+}
+
+func TestGoBlocks(t *testing.T) {
+	t.Parallel()
+	root, ps := repository(t)
+	blocks, problems := allBlocks(ps)
+	report(t, problems)
+	problems, err := checkGo(root, t.TempDir(), blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, problems)
+}
+
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	root, ps := repository(t)
+	binary := filepath.Join(t.TempDir(), "xstreamq")
+	build := exec.Command("go", "build", "-o", binary, "./cmd/xstreamq")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the CLI: %v\n%s", err, out)
+	}
+	blocks, _ := allBlocks(ps)
+	report(t, checkCommands([]string{binary}, blocks))
+}
