@@ -1,0 +1,109 @@
+package lua
+
+import (
+	"fmt"
+	"strings"
+)
+
+func (b *bench) cancel(id, dedupe string) string {
+	return word(Cancel(b.ctx, b.r, b.k.Stream, id, dedupe))
+}
+
+// find walks to the end, or to what it looks for, and counts its steps.
+func (b *bench) find(parked bool, key, id string, most int) string {
+	f := FindEntry
+	if parked {
+		f = FindParked
+	}
+	next := ""
+	for steps := 1; ; steps++ {
+		name, to, err := f(b.ctx, b.r, key, id, next, most)
+		if err != nil {
+			return "error " + err.Error()
+		}
+		if name != "" || to == "" {
+			return strings.TrimSpace(fmt.Sprint(name, " after ", steps))
+		}
+		if steps > 1000 {
+			b.fatalf("no end")
+		}
+		next = to
+	}
+}
+
+var cancelChecks = []check{
+	{"cancel: a delayed message and its marker", func(b *bench) {
+		b.given(`sparked: d-7-aa = body=a did=k
+			sparked: d-7-ab = body=b did=l
+			sparked: d-7-ac = body=c
+			sdue: d-7-aa = T+5
+			sdue: d-7-ab = T+5
+			sdue: d-7-ac = T+5
+			sent k = d-7-aa
+			sent l = 7-7`)
+		b.then(b.cancel("d-7-aa", "k"), "true", "- sparked: d-7-aa = body=a did=k\n- sdue: d-7-aa = T+5\n- sent k = d-7-aa")
+		b.then(b.cancel("d-7-aa", "k"), "false", "")
+		b.then(b.cancel("d-7-ab", "l"), "true", "- sparked: d-7-ab = body=b did=l\n- sdue: d-7-ab = T+5")
+		b.then(b.cancel("d-7-ac", ""), "true", "- sparked: d-7-ac = body=c\n- sdue: d-7-ac = T+5")
+	}},
+	{"cancel: one that is promoted already, one half there", func(b *bench) {
+		b.given("sdue: d-7-aa = T+5\nsent k = d-7-aa")
+		b.then(b.cancel("d-7-aa", "k"), "false", "- sdue: d-7-aa = T+5")
+		b.do("HSET", b.k.Sent("x"), "f", "v")
+		b.given("sparked: d-7-ab = body=b")
+		b.then(b.cancel("d-7-ab", "x"), "true", "- sparked: d-7-ab = body=b")
+	}},
+	{"cancel: the wrong type", func(b *bench) {
+		b.given("sparked = oops")
+		if got := b.cancel("d-1-0a", ""); !strings.Contains(got, "WRONGTYPE") {
+			b.failf("%s", got)
+		}
+	}},
+	{"find: by the stable id, in a stream", func(b *bench) {
+		b.given(`main: 5-0 body=a
+			main: 6-0 body=b oid=1-0
+			main: 7-0 body="3:oid,3:9-9," oid=5-5
+			main: 9007199254740993-0 body=c`)
+		for id, want := range map[string]string{
+			"5-0": "5-0 after 1", "1-0": "6-0 after 1", "6-0": "after 1", "5-5": "7-0 after 1", "9-9": "after 1",
+			"9007199254740993-0": "9007199254740993-0 after 1", "9007199254740992-0": "after 1",
+		} {
+			b.equal(id, b.find(false, b.k.Main, id, 100), want)
+		}
+		b.equal("in steps of 2", b.find(false, b.k.Main, "9007199254740993-0", 2), "9007199254740993-0 after 2")
+		b.equal("nothing, in steps of 1", b.find(false, b.k.Main, "x", 1), "after 5")
+		b.equal("no stream", b.find(false, b.k.Retry, "x", 1), "after 1")
+	}},
+	{"find: by the stable id, in parked values", func(b *bench) {
+		b.given(`parked: m/5-0 = body="3:oid,3:1-0," oid=5-0
+			parked: m/6-0 = body=a oid=1-0 err=e
+			parked: m/7-0 = raw "3:oid,3:7-7,"`)
+		for id, want := range map[string]string{"1-0": "m/6-0 after 1", "5-0": "m/5-0 after 1", "7-7": "after 1", "6-0": "after 1"} {
+			b.equal(id, b.find(true, b.k.Parked, id, 100), want)
+		}
+		b.do("DEL", b.k.Parked)
+		b.park(b.k.Due, b.k.Parked, 2000, "\x014:body,1:a,3:oid,1:x,")
+		b.do("HSET", b.k.Parked, "m/last", "\x014:body,1:a,3:oid,1:y,")
+		if got := b.find(true, b.k.Parked, "y", 100); !strings.HasPrefix(got, "m/last after") {
+			b.failf("%s", got)
+		}
+		if got := b.find(true, b.k.Parked, "z", 100); got < "after 10" {
+			b.failf("2,000 values looked at in one step: %s", got)
+		}
+	}},
+	{"find: bounded in bytes", func(b *bench) {
+		b.given("")
+		for range 6 {
+			b.add(b.k.Main, "*", "body", strings.Repeat("x", 1<<20))
+		}
+		b.equal("six of 1 MiB", b.find(false, b.k.Main, "x", 100), "after 4")
+	}},
+	{"find: the wrong type", func(b *bench) {
+		b.given("main = oops\nparked = oops")
+		for _, got := range []string{b.find(false, b.k.Main, "x", 9), b.find(true, b.k.Parked, "x", 9)} {
+			if !strings.Contains(got, "WRONGTYPE") {
+				b.failf("%s", got)
+			}
+		}
+	}},
+}
