@@ -5,6 +5,7 @@ package redistest
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -103,16 +104,22 @@ func serverCommand(env string) ([]string, error) {
 	return command, nil
 }
 
+// freePort picks below the ports that systems give to outgoing connections (32768
+// and up): while a server is down, a client's own end could take its port, even by
+// connecting to itself. A port 10,000 higher, a cluster's bus, is below them too.
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("redistest: free port: %w", err)
+	const low, high = 10000, 22000
+	var err error
+	for range 100 {
+		port := low + rand.IntN(high-low)
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			if err = l.Close(); err == nil {
+				return port, nil
+			}
+		}
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		return 0, fmt.Errorf("redistest: free port: %w", err)
-	}
-	return port, nil
+	return 0, fmt.Errorf("redistest: no free port on 127.0.0.1 in 100 tries from %d to %d: %w", low, high, err)
 }
 
 // launch starts the process and returns when it accepts connections.

@@ -3,6 +3,7 @@ package redistest_test
 import (
 	"context"
 	"errors"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -115,4 +116,23 @@ func TestPauseAndResume(t *testing.T) {
 		}()
 		s.Pause()
 	}()
+}
+
+// Start tries another port when one is taken between choice and bind; it knows that
+// by the server's words, which are pinned here.
+func TestTakenPortIsNamed(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	s.Kill()
+	l, err := net.Listen("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	got := failureOf(t, func(tb testing.TB) { s.Restart(tb) })
+	wantText(t, "the failure", got, "Address already in use", portOf(s))
 }
