@@ -47,7 +47,7 @@ func (b *bench) tick(consumer string) string {
 	if len(l.Dead) > 0 {
 		out = append(out, "dead="+strings.Join(slices.Sorted(slices.Values(l.Dead)), ","))
 	}
-	if got := b.do("GET", strings.TrimSuffix(b.k.Main, "}")+"}.clock"); got != fmt.Sprint(l.Now.UnixMilli()) {
+	if got := b.do("GET", b.k.Main+".clock"); got != fmt.Sprint(l.Now.UnixMilli()) {
 		b.failf("the tick's time is %v, the clock says %v", l.Now.UnixMilli(), got)
 	}
 	return strings.Join(out, " ")

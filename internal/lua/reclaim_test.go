@@ -39,8 +39,12 @@ func (b *bench) dues(now int64, most map[string]int64) {
 var reclaimChecks = []check{
 	{"reclaim: a live owner keeps all", func(b *bench) {
 		b.given(`main: 1-0 body=a
-			main @g: at 1-0
+			main: 2-0 body=b
+			main: 3-0 body=c
+			main @g: at 3-0
 			main @g c: 1-0
+			main @g strange: 2-0
+			main @g missing: 3-0
 			workers: c = 1000|T-999999|v|live|
 			workers: strange = 1000|T-999999||foreign|`)
 		for _, owner := range []string{"c", "strange", "missing"} {
