@@ -278,11 +278,24 @@ func (s *Sub) lose(inc *incarnation, why string) {
 		sl.mu.Lock()
 		if r := sl.run; r != nil && r.inc == inc {
 			r.cancel(ErrLeaseExpired)
+			time.AfterFunc(s.cfg.Visibility/2, func() { s.abandon(sl, r) })
 		}
 		sl.mu.Unlock()
 	}
 	s.say("lease", "xstreamq: lease lost; going on under a new consumer name", "consumer", inc.name, "why", why)
 	s.nudge()
+}
+
+// abandon stops waiting for a handler that is deaf to the loss of its lease: nothing will be settled for it, and a suspect
+// would keep all others from running.
+func (s *Sub) abandon(sl *slot, r *Run) {
+	sl.mu.Lock()
+	deaf := sl.run == r && r.settled.CompareAndSwap(false, true)
+	sl.stuck = sl.stuck || deaf
+	sl.mu.Unlock()
+	if deaf {
+		s.finish(&settling{run: r, v: Verdict{Verb: lua.Fail, Err: ErrLeaseExpired}, took: time.Since(r.started)}, lua.Settled{Status: lua.Lost})
+	}
 }
 
 // fence retires the current incarnation: another server process answers, so entry ids may mean other entries there. Its
