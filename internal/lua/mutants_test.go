@@ -112,7 +112,10 @@ var leaseMutants = []mutant{
 		{"tick", `math.abs(gap) > 3 * interval`, `math.abs(gap) > 2 * interval`},
 	}},
 	{"heartbeats from the future stay", "tick: a clock set back a little leaves no heartbeat in the future", []patch{
-		{"tick", `elseif l.hb > t then`, `elseif l.hb > t + 999999 then`},
+		{"tick", `elseif credit > 0 or l.hb > t then`, `elseif credit ~= 0 then`},
+	}},
+	{"heartbeats since the clock was set back are moved too", "tick: a heartbeat since the clock was set back is not moved", []patch{
+		{"tick", `elseif credit > 0 or l.hb > t then`, `elseif credit ~= 0 or l.hb > t then`},
 	}},
 	{"the first sweep judges", "tick: the first sweep, or one whose time was lost, marks nobody", []patch{
 		{"tick", `if not swept then

@@ -178,6 +178,13 @@ var tickChecks = []check{
 			+ workers: d = 1000|T-1000|v|dead|
 			+ gmeta: swept = T+250`)
 	}},
+	{"tick: a heartbeat since the clock was set back is not moved", func(b *bench) {
+		b.given("workers: before = 1000|T+9900|v|live|\nworkers: since = 1000|T-100|v|live|\ngmeta: swept = T+10000\ngmeta: minvis = 1000")
+		b.then(b.tick(""), "none no-stream vis=1s", `- workers: before = 1000|T+9900|v|live|
+			- gmeta: swept = T+10000
+			+ workers: before = 1000|T-100|v|live|
+			+ gmeta: swept = T`)
+	}},
 	{"tick: a clock set back a little leaves no heartbeat in the future", func(b *bench) {
 		b.given("workers: c = 1000|T+600|v|live|\nworkers: d = 1000|T-500|v|live|\ngmeta: swept = T+700\ngmeta: minvis = 1000")
 		b.then(b.tick(""), "none no-stream vis=1s", `- workers: c = 1000|T+600|v|live|

@@ -65,7 +65,7 @@ end
 local LAST = '18446744073709551615'
 local function after(id)
   local ms, seq = split(id)
-  if seq == LAST then return step(ms, true) .. '-0' end
+  if seq == LAST then return ms == LAST and id or step(ms, true) .. '-0' end -- behind the last possible id is nothing
   return ms .. '-' .. step(seq, true)
 end
 local function before(id)

@@ -70,10 +70,8 @@ return guarded(function()
       if l.state ~= 'dead' and name ~= consumer then
         if not swept then
           l.hb, changed = t, true
-        elseif credit ~= 0 then
+        elseif credit > 0 or l.hb > t then -- set back: what is not in the future was written since, and stays
           l.hb, changed = math.min(t, l.hb + credit), true
-        elseif l.hb > t then
-          l.hb, changed = t, true
         end
         local vis = l.state == 'foreign' and math.max(largest, l.vis) or l.vis
         local grace = math.max(100, math.min(2000, math.floor(vis / 10)))
