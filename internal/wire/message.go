@@ -3,6 +3,7 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -161,6 +162,11 @@ func ParseHeaders(s string) map[string]string {
 func New(body []byte, headers map[string]string, dedupeID string) ([]string, error) {
 	fields := append(make([]string, 0, 6), Body, string(body))
 	if len(headers) > 0 {
+		for k, v := range headers {
+			if !utf8.ValidString(k) || !utf8.ValidString(v) {
+				return nil, fmt.Errorf("header %q: %q is not valid UTF-8", k, v)
+			}
+		}
 		var b strings.Builder
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
