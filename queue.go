@@ -1,0 +1,61 @@
+package xstreamq
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/xstreamq/xstreamq/internal/keys"
+)
+
+// Queue is a typed view of one stream. Making one is free: no I/O, no goroutine, nothing to close.
+// A wrong name or option is reported by every method (ErrInvalidName, ErrInvalidOption).
+type Queue[T any] struct {
+	c    *Client
+	name string
+	cfg  queueConfig
+	body contract[T]
+	err  error
+}
+
+// NewQueue binds T to a stream. []byte and json.RawMessage pass untouched, all else is JSON unless WithCodec says otherwise.
+func NewQueue[T any](c *Client, stream string, opts ...QueueOption) *Queue[T] {
+	q := &Queue[T]{c: c, name: stream, cfg: queueConfig{window: 10 * time.Minute, maxBody: 16 << 20}}
+	q.err = q.configure(opts)
+	return q
+}
+
+func (q *Queue[T]) configure(opts []QueueOption) error {
+	if err := keys.CheckName(q.name); err != nil {
+		return fmt.Errorf("%w: stream %q %w", ErrInvalidName, q.name, err)
+	}
+	if err := apply(&q.cfg, opts); err != nil {
+		return fmt.Errorf("queue %s: %w", q.name, err)
+	}
+	q.body.codec = defaultCodec[T]()
+	if q.cfg.codec != nil {
+		codec, ok := q.cfg.codec.(Codec[T])
+		if !ok {
+			return fmt.Errorf("queue %s: %w", q.name, invalid("WithCodec", fmt.Sprintf("%T", q.cfg.codec), fmt.Sprintf("a codec of %T", *new(T))))
+		}
+		q.body.codec = codec
+	}
+	for _, v := range q.cfg.validators {
+		f, ok := v.(func(T) error)
+		if !ok {
+			return fmt.Errorf("queue %s: %w", q.name, invalid("WithValidator", fmt.Sprintf("%T", v), fmt.Sprintf("a func(%T) error", *new(T))))
+		}
+		q.body.validate = append(q.body.validate, f)
+	}
+	return nil
+}
+
+// ready is what stands in the way of any call.
+func (q *Queue[T]) ready() error {
+	if q == nil {
+		return fmt.Errorf("%w: the queue is nil", ErrClosed)
+	}
+	if q.err != nil {
+		return q.err
+	}
+	return q.c.open()
+}

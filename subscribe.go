@@ -1,0 +1,367 @@
+package xstreamq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/xstreamq/xstreamq/internal/commit"
+	"github.com/xstreamq/xstreamq/internal/engine"
+	"github.com/xstreamq/xstreamq/internal/keys"
+)
+
+// version is what lease records carry.
+const version = "1"
+
+// Subscribe registers h for group. No I/O: the group is made by Run or Start, or at once in the background when running.
+// Errors: ErrInvalidName, ErrInvalidOption, ErrAlreadySubscribed (same stream and group in this client), ErrClosed.
+func (q *Queue[T]) Subscribe(group string, h func(context.Context, *Message[T]) error, opts ...SubscribeOption) (*Subscription, error) {
+	if err := q.ready(); err != nil {
+		return nil, err
+	}
+	if h == nil {
+		return nil, invalid("Subscribe", "nil", "a handler")
+	}
+	k, err := q.c.groupKeys(q.name, group)
+	if err != nil {
+		return nil, err
+	}
+	cfg := newSubscribeConfig()
+	if err := apply(&cfg, q.c.cfg.subscribe); err != nil {
+		return nil, err
+	}
+	if err := apply(&cfg, opts); err != nil {
+		return nil, fmt.Errorf("subscribe %s/%s: %w", q.name, group, err)
+	}
+	body := q.body
+	innermost := func(ctx context.Context, d *Delivery) error {
+		v, err := body.decode(d.Raw)
+		if err != nil {
+			return err
+		}
+		return h(ctx, &Message[T]{Delivery: *d, Body: v})
+	}
+	return q.c.subscribe(k, q.cfg.retain, cfg, innermost)
+}
+
+// Subscription is one running (stream, group).
+type Subscription struct {
+	c    *Client
+	ref  GroupRef
+	make func(base context.Context) *engine.Sub
+
+	mu      sync.Mutex
+	sub     *engine.Sub
+	started chan struct{} // closed with the start
+	stopped chan struct{}
+	ended   bool
+	tell    *commit.Group[string] // dead letters on their way to who asked; nil = nobody did
+}
+
+func (c *Client) subscribe(k keys.Group, retain string, cfg subscribeConfig, h Handler) (*Subscription, error) {
+	s := &Subscription{
+		c: c, ref: GroupRef{Stream: k.Name, Group: k.Group},
+		started: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	s.make = func(base context.Context) *engine.Sub { return engine.New(base, s.engineConfig(k, retain, cfg, h)) }
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.phase >= stopping {
+		return nil, fmt.Errorf("subscribe %s/%s: %w: the client was stopped", k.Name, k.Group, ErrClosed)
+	}
+	if had, taken := c.subs[s.ref]; taken && !had.over() {
+		return nil, fmt.Errorf("%w: stream %s, group %s; one subscription with more Concurrency does the same", ErrAlreadySubscribed, k.Name, k.Group)
+	}
+	c.subs[s.ref] = s
+	if c.phase == running {
+		s.start(c.base)
+	}
+	return s, nil
+}
+
+// start is called once, under the client's lock.
+func (s *Subscription) start(base context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || s.sub != nil {
+		return
+	}
+	s.sub = s.make(base)
+	s.sub.Start()
+	close(s.started)
+	go func(sub *engine.Sub) {
+		<-sub.Done()
+		s.mu.Lock()
+		s.closeOnce()
+		s.mu.Unlock()
+	}(s.sub)
+}
+
+func (s *Subscription) closeOnce() {
+	if !s.over() {
+		close(s.stopped)
+	}
+}
+
+func (s *Subscription) over() bool {
+	select {
+	case <-s.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// Ready returns when the group exists and is being read, with ctx's error when that ends first, or with what ended the
+// subscription.
+func (s *Subscription) Ready(ctx context.Context) error {
+	if s == nil || s.c == nil {
+		return ErrClosed
+	}
+	select {
+	case <-s.started:
+	case <-s.stopped:
+		return fmt.Errorf("subscription %s/%s: %w", s.ref.Stream, s.ref.Group, ErrClosed)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-s.sub.Ready():
+		return nil
+	case <-s.sub.Done():
+		if err := s.sub.Err(); err != nil {
+			return err
+		}
+		return fmt.Errorf("subscription %s/%s: %w", s.ref.Stream, s.ref.Group, ErrClosed)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Stop ends this subscription alone, as Client.Stop does; the same group may then be subscribed again.
+func (s *Subscription) Stop(ctx context.Context) error {
+	if s == nil || s.c == nil {
+		return ErrClosed
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.c.cfg.drain)
+	defer cancel()
+	err := s.end(ctx)
+	s.c.mu.Lock()
+	if s.c.subs[s.ref] == s {
+		delete(s.c.subs, s.ref)
+	}
+	s.c.mu.Unlock()
+	return err
+}
+
+func (s *Subscription) end(ctx context.Context) error {
+	s.mu.Lock()
+	s.ended = true
+	sub := s.sub
+	if sub == nil {
+		s.closeOnce()
+	}
+	s.mu.Unlock()
+	if sub == nil {
+		return nil
+	}
+	err := sub.Stop(ctx)
+	if s.tell != nil {
+		d := time.Second
+		if until, ok := ctx.Deadline(); ok && ctx.Err() == nil {
+			d = max(d, time.Until(until))
+		}
+		s.tell.WaitFor(d)
+	}
+	s.mu.Lock()
+	s.closeOnce()
+	s.mu.Unlock()
+	return err
+}
+
+// Stopped is closed when the subscription has ended; Err then says why (nil, ErrGroupRemoved).
+func (s *Subscription) Stopped() <-chan struct{} {
+	if s == nil || s.c == nil {
+		done := make(chan struct{})
+		close(done)
+		return done
+	}
+	return s.stopped
+}
+
+// Err is nil while it runs and after a Stop; ErrClosed on a zero subscription.
+func (s *Subscription) Err() error {
+	if s == nil || s.c == nil {
+		return ErrClosed
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sub == nil {
+		return nil
+	}
+	return s.sub.Err()
+}
+
+func (s *Subscription) engineConfig(k keys.Group, retain string, cfg subscribeConfig, h Handler) engine.Config {
+	c := s.c
+	visibility, handlerTimeout := cfg.visibility, cfg.handlerTimeout
+	if cfg.noVisibility {
+		visibility = engine.NoVisibility
+	} else if handlerTimeout == 0 {
+		handlerTimeout = visibility
+	}
+	backoff := cfg.backoff
+	first := visibility
+	if e, ok := backoff.(Exponential); ok {
+		e = e.withDefaults(visibility)
+		backoff, first = e, e.Initial
+	}
+	for i := len(cfg.middleware) - 1; i >= 0; i-- {
+		h = cfg.middleware[i](h)
+	}
+	return engine.Config{
+		Redis: c.rdb, Keys: k, ConsumerPrefix: c.cfg.consumerPrefix, Version: version,
+		From: string(cfg.from), Retain: retain,
+		Visibility: visibility, HandlerTimeout: handlerTimeout, Interval: c.cfg.interval,
+		MaxRetries: cfg.maxRetries, MaxLost: cfg.maxLost, MaxParked: cfg.maxParked,
+		Concurrency: cfg.concurrency, Prefetch: cfg.prefetch, DedupeTTL: cfg.dedupeTTL,
+		SuspectFirst: first, SuspectMost: 5 * time.Minute,
+		Backoff: boundBackoff(backoff),
+		Handle:  s.handle(k, cfg.maxRetries, h),
+		Watch:   s.watch(k, cfg),
+		Log:     c.log,
+	}
+}
+
+// handled is what a run carries from its start to its settlement.
+type handled struct {
+	ctx context.Context //nolint:containedctx // handed to the end hooks
+	d   *Delivery
+}
+
+// handle runs hooks, middleware and handler, and turns a panic into an error.
+func (s *Subscription) handle(k keys.Group, maxRetries int, h Handler) func(context.Context, *engine.Run) engine.Verdict {
+	return func(ctx context.Context, r *engine.Run) engine.Verdict {
+		d := delivery(r, k.Name, k.Group, maxRetries)
+		if s.c.hooks.any() {
+			ctx = s.c.hooks.handleStart(ctx, d)
+			r.Carry = handled{ctx, d}
+		}
+		return verdict(protect(ctx, d, h))
+	}
+}
+
+func protect(ctx context.Context, d *Delivery, h Handler) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return h(ctx, d)
+}
+
+// watch tells hooks what the engine saw.
+func (s *Subscription) watch(k keys.Group, cfg subscribeConfig) engine.Watch {
+	c, ref := s.c, s.ref
+	ctx := c.base
+	w := engine.Watch{}
+	if len(cfg.onDeadLetter) > 0 || c.hooks.any() {
+		s.tell = commit.New(100, func(ids []string) { s.tellDead(ctx, k, cfg, ids) })
+		w.Buried = func(_ context.Context, deadID string) { s.tell.Add(deadID) }
+	}
+	if !c.hooks.any() {
+		return w
+	}
+	of := func(r *engine.Run) (context.Context, *Delivery) {
+		if h, ok := r.Carry.(handled); ok {
+			return h.ctx, h.d
+		}
+		return ctx, delivery(r, k.Name, k.Group, cfg.maxRetries)
+	}
+	w.Ended = func(r *engine.Run, e engine.End) {
+		if r.Carry == nil && (e.Outcome == engine.Released || e.Outcome == engine.LostIt) {
+			return // it never started
+		}
+		hctx, d := of(r)
+		c.hooks.each("HandleEnd", func(x Hooks) {
+			if x.HandleEnd != nil {
+				x.HandleEnd(hctx, d, Outcome(e.Outcome), e.Err, e.Took)
+			}
+		})
+	}
+	w.LeaseLost = func(r *engine.Run) {
+		if r.Carry == nil {
+			return // likewise
+		}
+		hctx, d := of(r)
+		c.hooks.each("LeaseLost", func(x Hooks) {
+			if x.LeaseLost != nil {
+				x.LeaseLost(hctx, d)
+			}
+		})
+	}
+	w.Reclaimed = func(n int) {
+		c.hooks.each("Reclaimed", func(x Hooks) {
+			if x.Reclaimed != nil {
+				x.Reclaimed(ctx, ref, n)
+			}
+		})
+	}
+	w.Remade = func(position string) {
+		c.hooks.each("GroupRemade", func(x Hooks) {
+			if x.GroupRemade != nil {
+				x.GroupRemade(ctx, ref, Position(position))
+			}
+		})
+	}
+	w.Connection = func(up bool, err error) {
+		c.hooks.each("Connection", func(x Hooks) {
+			if x.Connection != nil {
+				x.Connection(ctx, up, err)
+			}
+		})
+	}
+	w.Paused = func(paused bool, flag string) {
+		c.hooks.each("Paused", func(x Hooks) {
+			if x.Paused != nil {
+				x.Paused(ctx, ref, paused, pauseReason(flag))
+			}
+		})
+	}
+	w.Compacted = func(removed int64) {
+		c.hooks.each("Compacted", func(x Hooks) {
+			if x.Compacted != nil {
+				x.Compacted(ctx, ref.Stream, removed)
+			}
+		})
+	}
+	return w
+}
+
+// tellDead reads dead letters back and hands them to those who asked. At most once: the dead-letter queue is the record.
+func (s *Subscription) tellDead(ctx context.Context, k keys.Group, cfg subscribeConfig, ids []string) {
+	admin := &GroupAdmin{c: s.c, stream: k.Name, group: k.Group}
+	bounded, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	for _, id := range ids {
+		l, err := admin.deadLetter(bounded, id)
+		if err != nil {
+			if !errors.Is(err, ErrNotFound) { // redriven or purged meanwhile
+				s.c.log.Warn("xstreamq: a dead letter could not be read back for its hooks", slog.String("entry", id), slog.Any("err", err))
+			}
+			continue
+		}
+		for _, f := range cfg.onDeadLetter {
+			guard(s.c.log, "OnDeadLetter", func() { f(ctx, l) })
+		}
+		s.c.hooks.each("DeadLettered", func(x Hooks) {
+			if x.DeadLettered != nil {
+				x.DeadLettered(ctx, l)
+			}
+		})
+	}
+}
