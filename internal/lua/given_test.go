@@ -33,7 +33,7 @@ func (b *bench) given(text string) {
 			ends = append(ends, []any{"XGROUP", "SETID", key[name], of, instants(rest[3:])})
 		case grouped:
 			group, consumer, _ := strings.Cut(of, " ")
-			for _, id := range strings.Fields(instants(rest)) {
+			for id := range strings.FieldsSeq(instants(rest)) {
 				b.do("XCLAIM", key[name], group, consumer, 0, id, "FORCE", "JUSTID")
 			}
 		case name == "main" || name == "retry" || name == "dlq":

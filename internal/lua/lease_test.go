@@ -17,8 +17,11 @@ func word(ok bool, err error) string {
 func (b *bench) register(consumer string, visibility time.Duration) string {
 	return word(Register(b.ctx, b.r, b.k, consumer, visibility, "v"))
 }
+
 func (b *bench) heartbeat(consumer string) string { return word(Heartbeat(b.ctx, b.r, b.k, consumer)) }
-func (b *bench) arm(consumer, id string) string   { return word(Arm(b.ctx, b.r, b.k, consumer, id)) }
+
+func (b *bench) arm(consumer, id string) string { return word(Arm(b.ctx, b.r, b.k, consumer, id)) }
+
 func (b *bench) remove(consumer string) string {
 	held, err := Remove(b.ctx, b.r, b.k, consumer)
 	if err != nil {

@@ -180,15 +180,16 @@ func TestMemoryFull(t *testing.T) {
 		b.at(0)
 		return b
 	}
+	// Not in parallel: they fill one server.
 	for _, ch := range memoryChecks {
-		t.Run(ch.name, func(t *testing.T) { //nolint:paralleltest // they fill one server
+		t.Run(ch.name, func(t *testing.T) {
 			for _, f := range bench(t).holds(ch) {
 				t.Error(f)
 			}
 		})
 	}
 	for _, m := range memoryMutants {
-		t.Run(m.name, func(t *testing.T) { //nolint:paralleltest // likewise
+		t.Run(m.name, func(t *testing.T) {
 			for _, ch := range memoryChecks {
 				if ch.name == m.caught {
 					caughtBy(t, ch, bench(t, m.patches...))

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 )
 
 var (
-	sequences = flag.Int("sequences", 200, "how many random sequences the scripts are run through")
+	sequences = flag.Int("sequences", 150, "how many random sequences the scripts are run through")
 	seedFlag  = flag.Uint64("seed", 0, "the only seed to run; 0 = random ones")
 )
 
@@ -66,4 +67,89 @@ func TestRandomSequences(t *testing.T) {
 			}
 		})
 	}
+}
+
+// seenByChance are mutants that random sequences must come upon, or they look at too little.
+var seenByChance = []string{
+	"no owner check",
+	"no question whether it is pending",
+	"member = oid/rc",
+	"release by handing over under its id",
+	"release counts as lost",
+	"a failure leaves the lost leases in a row",
+	"a retry stays in its stream after its ack",
+	"the stable id is the latest entry's",
+	"counters are any number",
+	"a name counts once",
+	"neighbours of a suspect count too",
+	"no suspects",
+	"heartbeat that revives a dead owner",
+	"heartbeats since the clock was set back are moved too",
+	"a gap is not credited",
+	"DELCONSUMER uncounted",
+	"position = last delivered",
+	"group recreated at $",
+	"seek with entries pending",
+	"above the floor: what is pending",
+	"above the floor: what is unread",
+	"compaction with a recorded group missing",
+	"redrive keeps the counters",
+	"redrive to all groups",
+	"publish: no look for the marker",
+	"promote: ahead of its time",
+	"promote: the id of a delayed message is lost",
+}
+
+// TestSequencesSeeMutants: the sequences above find broken scripts.
+func TestSequencesSeeMutants(t *testing.T) {
+	t.Parallel()
+	all := slices.Concat(leaseMutants, moveMutants, streamMutants)
+	for _, name := range seenByChance {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := slices.IndexFunc(all, func(m mutant) bool { return m.name == name })
+			if i < 0 {
+				t.Fatal("no mutant has this name")
+			}
+			b := newBench(t, all[i].patches...)
+			for seed := range uint64(60) {
+				if len(sequence(b, seed)) > 0 {
+					t.Logf("seen with seed %d", seed)
+					return
+				}
+				b.fresh(t)
+			}
+			t.Error("60 sequences went through as if nothing were wrong")
+		})
+	}
+}
+
+// FuzzSequences is TestRandomSequences with the choices taken from the input: a byte each.
+func FuzzSequences(f *testing.F) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 8 {
+		in := make([]byte, 250)
+		for i := range in {
+			in[i] = byte(rnd.Uint32())
+		}
+		f.Add(in)
+	}
+	b := newBench(f)
+	f.Fuzz(func(t *testing.T, in []byte) {
+		in = in[:min(len(in), 600)]
+		next := func(n int) int {
+			if len(in) == 0 {
+				return 0
+			}
+			c := int(in[0]) % n
+			in = in[1:]
+			return c
+		}
+		b.fresh(t)
+		for _, fault := range b.holds(check{"sequence", func(b *bench) {
+			newDriver(b, next).run(func() bool { return len(in) == 0 })
+		}}) {
+			t.Error(fault)
+		}
+	})
 }

@@ -253,7 +253,7 @@ func (d *driver) entries(name string, want []message, got []any) {
 		if want[i].id == "" {
 			want[i].id = id
 		}
-		if id != want[i].id || it.String() != want[i].item.String() {
+		if id != want[i].id || it.String() != want[i].String() {
 			d.b.failf("%s: entry %s %v, want %s %v", name, id, it, want[i].id, want[i].item)
 		}
 	}
@@ -275,7 +275,7 @@ func (d *driver) waiting(name string, want map[string]*waiting, values map[strin
 			d.b.failf("%s: %s: %v", name, m, err)
 			continue
 		}
-		if got := itemOf(f); got.String() != w.item.String() {
+		if got := itemOf(f); got.String() != w.String() {
 			d.b.failf("%s: %s is %v, want %v", name, m, got, w.item)
 		}
 		at, ok := due[m]

@@ -70,6 +70,7 @@ var operations = []struct {
 	{1, "clock steps", (*driver).step},
 	{6, "tick", (*driver).tick},
 	{4, "reclaim", (*driver).reclaim},
+	{2, "a worker dies", (*driver).die},
 	{2, "remove", (*driver).remove},
 	{4, "promote", (*driver).promote},
 	{2, "redrive", (*driver).redrive},
@@ -117,6 +118,7 @@ var bodies = [][]string{
 	{"data", "no body"},
 	{"rc", "nan", "body", "d", "lost", "1", "cut", "1234567890"},
 	{"body", "e", "oid", "same"},
+	{"lost", "2", "body", "h"},
 	{"body", "f", "losses", "-1", "rc", "1", "body", "g", "err", "old"},
 }
 
@@ -220,8 +222,9 @@ func (d *driver) settle() {
 
 func (d *driver) live(name string) bool { return strings.Contains(d.workers[name], "|live|") }
 
-func (d *driver) heartbeat() {
-	name := d.current[d.next(3)]
+func (d *driver) heartbeat() { d.beat(d.current[d.next(3)]) }
+
+func (d *driver) beat(name string) {
 	d.b.equal("heartbeat of "+name, d.b.heartbeat(name), fmt.Sprint(d.live(name)))
 	if d.live(name) {
 		d.silent[name] = 0
@@ -252,11 +255,29 @@ func (d *driver) step() {
 	d.move([]int64{60_000, -60_000}[d.next(2)], 1000)
 }
 
+// die lets one process fall silent for longer than any visibility, while the others go on, and what it held is taken over.
+func (d *driver) die() {
+	c := d.next(3)
+	for range 10 {
+		d.move(1000, 1000)
+		d.beat(d.current[(c+1)%3])
+		d.sweep(d.current[(c+2)%3])
+	}
+	if name := d.current[c]; d.live(name) && !d.stepped {
+		d.b.failf("%s lives on after %d ms of silence", name, d.silent[name])
+	}
+	d.reclaim()
+}
+
 func (d *driver) tick() {
 	name := ""
 	if c := d.next(4); c < 3 {
 		name = d.current[c]
 	}
+	d.sweep(name)
+}
+
+func (d *driver) sweep(name string) {
 	was, sweeps := maps.Clone(d.workers), false
 	l, err := Tick(d.b.ctx, d.b.r, d.b.k, name, time.Second)
 	d.b.must(err)
