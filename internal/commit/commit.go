@@ -2,7 +2,10 @@
 // waits for a timer.
 package commit
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // Group hands what is added to flush, one batch at a time, in order. Made by New.
 type Group[T any] struct {
@@ -57,6 +60,21 @@ func (g *Group[T]) run() {
 	g.running = false
 	g.idle.Broadcast()
 	g.mu.Unlock()
+}
+
+// WaitFor is Wait for at most d.
+func (g *Group[T]) WaitFor(d time.Duration) {
+	done := make(chan struct{})
+	go func() {
+		g.Wait()
+		close(done)
+	}()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
 }
 
 // Wait returns when nothing is pending or on its way.

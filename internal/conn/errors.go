@@ -72,3 +72,8 @@ func Vanished(err error) bool {
 	}
 	return false
 }
+
+// Demoted says that a blocked read ended because its server became a replica.
+func Demoted(err error) bool {
+	return Code(err) == "UNBLOCKED" && strings.Contains(err.Error(), "instance state changed")
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 // Block is how long a read waits on the server, Deadline how long the client waits for its answer: a server whose clock
@@ -35,6 +36,14 @@ func Check(rdb redis.UniversalClient) error {
 	return fmt.Errorf("%T: %w", rdb, ErrUnsupportedClient)
 }
 
+// Master is where to read what decides something: a cluster client may ask replicas, which lag behind.
+func Master(ctx context.Context, rdb redis.UniversalClient, key string) (redis.Cmdable, error) {
+	if c, ok := rdb.(*redis.ClusterClient); ok {
+		return c.MasterForKey(ctx, key)
+	}
+	return rdb, nil
+}
+
 // Reader is one connection for blocking reads, made anew when it breaks.
 type Reader struct {
 	client *redis.Client
@@ -53,11 +62,10 @@ func NewReader(ctx context.Context, rdb redis.UniversalClient, key string, chang
 	case *redis.Client:
 		node = c
 	case *redis.ClusterClient:
-		n, err := c.MasterForKey(ctx, key)
-		if err != nil {
+		var err error
+		if node, err = c.MasterForKey(ctx, key); err != nil {
 			return nil, err
 		}
-		node = n
 	default:
 		return nil, fmt.Errorf("%T: %w", rdb, ErrUnsupportedClient)
 	}
@@ -71,6 +79,9 @@ func NewReader(ctx context.Context, rdb redis.UniversalClient, key string, chang
 		opt.WriteTimeout = Deadline
 	}
 	opt.DialerRetries = 1
+	// What a client keeps of its own in its options: two clients that share it refuse each other's handlers, by a panic even.
+	opt.PushNotificationProcessor, opt.ClientSideCache, opt.ClientSideCacheConfig = nil, nil, nil
+	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	before := opt.OnConnect
 	opt.OnConnect = func(ctx context.Context, cn *redis.Conn) error {
 		if before != nil {

@@ -71,9 +71,10 @@ func (b *buffer) take(f func(*Run) bool) []*Run {
 
 func (b *buffer) takeAll() []*Run { return b.take(func(*Run) bool { return true }) }
 
-// takeOld removes what has waited since before t.
-func (b *buffer) takeOld(t time.Time) []*Run {
-	if old := func(r *Run) bool { return r != nil && r.arrived.Before(t) }; old(b.retries.front()) || old(b.mains.front()) {
+// takeOld removes what has waited since before t, but for kept.
+func (b *buffer) takeOld(t time.Time, kept *Run) []*Run {
+	old := func(r *Run) bool { return r != nil && r != kept && r.arrived.Before(t) }
+	if kept != nil || old(b.retries.front()) || old(b.mains.front()) {
 		return b.take(old)
 	}
 	return nil

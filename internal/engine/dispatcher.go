@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/xstreamq/xstreamq/internal/commit"
@@ -21,12 +22,19 @@ func (s *Sub) push(inc *incarnation, runs []*Run) {
 		inc.held[r.key()] = r
 	}
 	if s.stopping || s.paused || s.current != inc { // came too late to be started
+		if inc.isVoid() { // read under a name that was left: it is looked at once more
+			s.leftover = append(s.leftover, inc)
+			s.nudge()
+		}
 		s.mu.Unlock()
 		s.handBack(runs)
 		return
 	}
 	for _, r := range runs {
 		s.buffer.push(r)
+	}
+	if r, _ := s.buffer.front(); r.Msg.Lost >= suspectAt {
+		s.holding = true // the next read would be under way already when a worker picks it
 	}
 	for n := min(s.buffer.len(), len(s.slots)) - s.idle; n > 0 && s.spawned < len(s.slots); n-- {
 		sl := s.slots[s.spawned]
@@ -89,16 +97,21 @@ func (s *Sub) next() *Run {
 // pick takes the front of the buffer when it may start: with at least half a lease left, and a suspect only by itself.
 func (s *Sub) pick() *Run {
 	r, q := s.buffer.front()
+	if s.holding && s.heldForLocked() == nil { // what starts were held back for has left the buffer
+		s.holding = false
+		s.cond.Broadcast()
+	}
 	if r == nil || s.paused || s.alone != nil || s.current == nil || s.current.left(s.cfg.Visibility) < s.cfg.Visibility/2 {
 		return nil
 	}
 	if r.Msg.Lost >= suspectAt {
-		if s.active > 0 {
-			return s.holdFor(r, q)
+		if s.active > 0 { // starts are held back until all that runs is settled
+			s.holding = true
+			return nil
 		}
 		r.alone = true
 		s.alone = r
-		s.held, s.heldFrom = "", time.Time{}
+		s.held, s.holding = "", false
 	}
 	q.pop()
 	if r.alone || s.buffer.len() < s.roomLocked()/2 {
@@ -107,19 +120,25 @@ func (s *Sub) pick() *Run {
 	return r
 }
 
-// holdFor keeps starts back for a suspect until all that runs is settled: a second at most the first time, then the suspect
-// is handed on to a worker that may be idle; when the same one comes again it is waited for.
-func (s *Sub) holdFor(r *Run, q *queue) *Run {
-	now := time.Now()
-	if s.heldFrom.IsZero() {
-		s.heldFrom = now
+// takeOldLocked takes what has waited too long, for a worker that may be idle. The suspect that starts are held back for is
+// handed on once; when the same one comes again it is waited for.
+func (s *Sub) takeOldLocked() []*Run {
+	before := time.Now().Add(-stale)
+	r := s.heldForLocked()
+	if r != nil && r.Msg.ID != s.held {
+		if r.arrived.Before(before) {
+			s.held, s.holding = r.Msg.ID, false
+		}
+		r = nil
 	}
-	if s.held == r.Msg.ID || now.Sub(s.heldFrom) < stale {
-		return nil
+	return s.buffer.takeOld(before, r)
+}
+
+// heldForLocked is the suspect that starts are held back for; nil when there is none.
+func (s *Sub) heldForLocked() *Run {
+	if r, _ := s.buffer.front(); r != nil && s.holding && r.Msg.Lost >= suspectAt {
+		return r
 	}
-	s.held, s.heldFrom = r.Msg.ID, time.Time{}
-	q.pop()
-	go s.handBack([]*Run{r})
 	return nil
 }
 
@@ -142,6 +161,10 @@ func (s *Sub) handle(sl *slot, r *Run) {
 			return
 		}
 	}
+	if isClosed(s.draining) { // a call before the start took until now
+		s.drop(r)
+		return
+	}
 	r.begin()
 	sl.mu.Lock()
 	sl.run = r
@@ -155,13 +178,28 @@ func (s *Sub) handle(sl *slot, r *Run) {
 		sl.mu.Lock()
 		sl.run, sl.stuck = nil, false
 		sl.mu.Unlock()
-		s.speed.add(took)
+		s.speed.took.add(int64(took))
 		if r.settled.CompareAndSwap(false, true) {
-			s.settle(r, v, took)
+			s.settle(r, v.inTime(r.ctx), took)
 		}
 		r.cancel(nil)
 	}()
 	v = s.cfg.Handle(r.ctx, r)
+}
+
+// inTime makes a failed attempt of a run whose time was up before it returned: many handlers return nil when their context
+// ends. What a handler decided about its message stands.
+func (v Verdict) inTime(ctx context.Context) Verdict {
+	if context.Cause(ctx) != ErrHandlerTimeout { //nolint:errorlint // the cause is the sentinel itself
+		return v
+	}
+	switch {
+	case v.Verb == lua.Ack:
+		return Verdict{Verb: lua.Fail, Err: ErrHandlerTimeout}
+	case v.Verb == lua.Fail && !errors.Is(v.Err, ErrHandlerTimeout):
+		v.Err = fmt.Errorf("%w: %w", ErrHandlerTimeout, v.Err)
+	}
+	return v
 }
 
 // errEnded is the failure of a handler that neither returned nor panicked.

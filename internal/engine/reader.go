@@ -53,6 +53,9 @@ func (s *Sub) readLoop() {
 		case conn.Vanished(err):
 			s.lose(inc, err.Error())
 		case conn.Code(err) == "UNBLOCKED":
+			if conn.Demoted(err) {
+				s.fence()
+			}
 		default:
 			s.note("read", err)
 			s.reconnectElsewhere(err)
@@ -82,7 +85,7 @@ func (s *Sub) waitForRoom() (*incarnation, int) {
 		}
 		room := s.roomLocked()
 		enough := s.buffer.len() == 0 || room >= (s.buffer.len()+room)/2
-		if s.current != nil && !s.paused && s.alone == nil && s.heldFrom.IsZero() && room > 0 && enough &&
+		if s.current != nil && !s.paused && s.alone == nil && !s.holding && room > 0 && enough &&
 			s.current.left(s.cfg.Visibility) >= s.cfg.Visibility/2 {
 			return s.current, room
 		}
@@ -132,7 +135,10 @@ func (s *Sub) reconnectElsewhere(err error) {
 // readOnce is one blocking read. COUNT holds for each stream.
 func (s *Sub) readOnce(r *conn.Reader, inc *incarnation, room int) error {
 	k := s.cfg.Keys
-	cmd := lua.NewOnce(s.life, "xreadgroup", "group", k.Group, inc.name, "count", max(1, room/2), "block", r.BlockFor().Milliseconds(),
+	// A process that is stopped leaves its read behind: it must be over before the lease is, or it is given what was taken
+	// from it.
+	block := min(r.BlockFor(), s.cfg.Visibility/2)
+	cmd := lua.NewOnce(s.life, "xreadgroup", "group", k.Group, inc.name, "count", max(1, room/2), "block", block.Milliseconds(),
 		"streams", k.Main, k.Retry, ">", ">")
 	err := r.Process(s.life, cmd)
 	if errors.Is(err, redis.Nil) {
@@ -169,7 +175,9 @@ func (s *Sub) parseRead(v any, inc *incarnation) ([]*Run, error) {
 			for i, f := range flat {
 				fields[i], _ = f.(string)
 			}
-			runs = append(runs, &Run{Msg: wire.Parse(id, fields), Source: source, sub: s, inc: inc, arrived: now})
+			m := wire.Parse(id, fields)
+			s.speed.size.add(int64(len(m.Body)))
+			runs = append(runs, &Run{Msg: m, Source: source, sub: s, inc: inc, arrived: now})
 		}
 	}
 	switch reply := v.(type) {
@@ -204,10 +212,14 @@ func (s *Sub) adopt(inc *incarnation) error {
 func (s *Sub) pendingOf(name string, f func(source, id string) bool) ([]lua.Settlement, error) {
 	ctx, cancel := context.WithTimeout(s.life, conn.Deadline)
 	defer cancel()
+	master, err := conn.Master(ctx, s.cfg.Redis, s.cfg.Keys.Main)
+	if err != nil {
+		return nil, err
+	}
 	var out []lua.Settlement
 	for _, src := range []struct{ source, key string }{{sourceMain, s.cfg.Keys.Main}, {sourceRetry, s.cfg.Keys.Retry}} {
 		for from := "-"; ; {
-			list, err := s.cfg.Redis.XPendingExt(ctx, &redis.XPendingExtArgs{
+			list, err := master.XPendingExt(ctx, &redis.XPendingExtArgs{
 				Stream: src.key, Group: s.cfg.Keys.Group, Start: from, End: "+", Count: 1000, Consumer: name,
 			}).Result()
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/xstreamq/xstreamq/internal/conn"
 	"github.com/xstreamq/xstreamq/internal/lua"
 )
 
@@ -49,7 +50,15 @@ func (s *Sub) awaitLease(r *Run) bool {
 func (s *Sub) checkSeen(list []*seenCheck) {
 	ctx, cancel := context.WithTimeout(s.life, s.callTimeout())
 	defer cancel()
-	pipe := s.cfg.Redis.Pipeline()
+	master, err := conn.Master(ctx, s.cfg.Redis, s.cfg.Keys.Main)
+	if err != nil {
+		s.note("seen", err)
+		for _, c := range list {
+			close(c.answer)
+		}
+		return
+	}
+	pipe := master.Pipeline()
 	cmds := make([]lua.Once, len(list))
 	for i, c := range list {
 		cmds[i] = lua.NewOnce(ctx, "exists", c.key)

@@ -8,21 +8,28 @@ import (
 // ahead is how much work, at the handlers' recent speed, may wait in the buffer.
 const ahead = 20 * time.Millisecond
 
-// speed is a moving average of how long handlers take.
-type speed struct{ ns atomic.Int64 }
+// readBytes is about how much one read may bring.
+const readBytes = 4 << 20
 
-func (s *speed) add(took time.Duration) {
-	old := s.ns.Load()
-	if old == 0 {
-		s.ns.Store(max(1, int64(took)))
-		return
+// firstRead is the most entries of the first read, before sizes are known.
+const firstRead = 64
+
+// average is a moving average. A lost update among many does no harm.
+type average struct{ v atomic.Int64 }
+
+func (a *average) add(x int64) {
+	if old := a.v.Load(); old != 0 {
+		x = old + (x-old)/8
 	}
-	s.ns.Store(max(1, old+(int64(took)-old)/8)) // a lost update among many does no harm
+	a.v.Store(max(1, x))
 }
+
+// speed is what the subscription knows of its messages: how long handlers take, in ns, and how large bodies are.
+type speed struct{ took, size average }
 
 // prefetch is how many entries more than free handlers may be read: none while handlers are slow.
 func (s *speed) prefetch(concurrency, most int) int {
-	ns := s.ns.Load()
+	ns := s.took.v.Load()
 	if ns == 0 {
 		return 0
 	}
@@ -35,5 +42,12 @@ func (s *Sub) roomLocked() int {
 	if unsettled := s.active - s.busy; unsettled > 2*(len(s.slots)+s.cfg.Prefetch)+1024 {
 		return 0 // the server takes no settlements: what is read would only pile up
 	}
-	return room
+	if room <= 0 {
+		return 0
+	}
+	size := s.speed.size.v.Load()
+	if size == 0 {
+		return min(room, firstRead)
+	}
+	return int(min(int64(room), max(1, readBytes/size)))
 }

@@ -37,13 +37,13 @@ type Sub struct {
 	retired  []*incarnation // fenced, with handlers still running
 	leftover []*incarnation // void: what stands under their names is handed back
 	buffer   buffer
-	busy     int  // slots whose handler runs
-	idle     int  // workers that wait
-	spawned  int  // workers in all
-	active   int  // started and not yet settled
-	alone    *Run // the suspect that runs
-	held     string
-	heldFrom time.Time // since when starts are held back for a suspect
+	busy     int    // slots whose handler runs
+	idle     int    // workers that wait
+	spawned  int    // workers in all
+	active   int    // started and not yet settled
+	alone    *Run   // the suspect that runs
+	holding  bool   // starts and reads are held back for the suspect at the front of the buffer
+	held     string // the suspect that was handed on last, by its stable id
 	paused   bool
 	stopping bool
 	reading  *conn.Reader // the reader's connection, once made
@@ -128,12 +128,12 @@ func (s *Sub) Stop(ctx context.Context) error {
 	})
 	var err error
 	if !s.settledAll(ctx) {
-		s.cutHandlers()
+		cut := s.cutHandlers()
 		grace, cancel := context.WithTimeout(s.base, time.Second)
 		defer cancel()
 		s.settledAll(grace)
 		s.mu.Lock()
-		if s.busy > 0 || s.active > 0 || ctx.Err() != nil {
+		if cut > 0 || s.busy > 0 || s.active > 0 {
 			err = ErrDrainTimeout
 		}
 		if s.busy > 0 {
@@ -177,16 +177,18 @@ func (s *Sub) broadcast() {
 	s.mu.Unlock()
 }
 
-// cutHandlers ends the contexts of handlers that still run.
-func (s *Sub) cutHandlers() {
+// cutHandlers ends the contexts of handlers that still run, and counts them.
+func (s *Sub) cutHandlers() (n int) {
 	for _, sl := range s.slots {
 		sl.mu.Lock()
 		if r := sl.run; r != nil {
 			r.cut.Store(true)
 			r.cancel(ErrShutdown)
+			n++
 		}
 		sl.mu.Unlock()
 	}
+	return n
 }
 
 // close ends the loops and takes the consumer out when it holds nothing.

@@ -93,7 +93,11 @@ func (s *Sub) begin() error {
 		return err
 	}
 	k := s.cfg.Keys
-	if err := s.cfg.Redis.SAdd(ctx, k.Registry(), k.Member(""), k.Member(k.Group)).Err(); err != nil {
+	err = s.cfg.Redis.SAdd(ctx, k.Registry(), k.Member(""), k.Member(k.Group)).Err()
+	switch {
+	case conn.Auth(err):
+		return fmt.Errorf("%w: key %s: %w", ErrAuth, k.Registry(), err)
+	case err != nil:
 		return err
 	}
 	switch what {
@@ -163,6 +167,7 @@ func (s *Sub) tick(inc *incarnation, interval time.Duration) (time.Duration, err
 	}
 	if look.Beat == "gone" {
 		s.lose(inc, "another consumer counts it as dead")
+		s.wakeReader() // what it reads under the lost name only has to be handed back
 		return 0, nil
 	}
 	inc.renew(sent)
@@ -177,7 +182,7 @@ func (s *Sub) tick(inc *incarnation, interval time.Duration) (time.Duration, err
 	}
 	s.setPaused(look.Paused)
 	s.mu.Lock()
-	old := s.buffer.takeOld(time.Now().Add(-stale))
+	old := s.takeOldLocked()
 	s.mu.Unlock()
 	s.handBack(old)
 	if look.Due+look.Delayed > 0 || len(look.Dead) > 0 || s.maintenanceDue(look) {

@@ -42,8 +42,11 @@ func (s *Sub) note(what string, err error) {
 		return
 	}
 	kind := conn.Code(err)
-	if kind == "" {
+	switch kind {
+	case "":
 		kind = "connection"
+	case "READONLY", "MASTERDOWN": // demoted: when it is a master again, its ids may mean other entries
+		s.fence()
 	}
 	s.say(what+" "+kind, "xstreamq: "+what+" failed; trying again", "err", err)
 	s.trouble.mu.Lock()
