@@ -1,0 +1,143 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/xstreamq/xstreamq/cmd/xstreamq/internal/redisproc"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"xstreamq": main})
+}
+
+// TestScripts runs testdata/script/*.txt, each against a redis-server of its own. Beside testscript's commands:
+//
+//	code N PROG ARG…     run it; it must exit with N
+//	redis ARG…           one command to the server; \xNN in arguments is a byte; the answer goes to stdout
+//	keys K…              stdout is a JSON object, or an array of objects, with exactly these keys
+//	gone FILE            the process whose id is in FILE ends soon
+//	stop-server          end the server
+//	freeze-server        stop it from answering; thaw-server takes that back
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			args := []string{}
+			if strings.HasSuffix(env.WorkDir, "password") {
+				args = []string{"--requirepass", "p@s+%/#:=secret"}
+			}
+			s, err := redisproc.Start(args...)
+			if err != nil {
+				return err
+			}
+			env.Defer(s.Stop)
+			env.Values["server"] = s
+			env.Setenv("XSTREAMQ_URL", s.URL())
+			env.Setenv("ADDR", s.Addr)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": scriptCode, "redis": scriptRedis, "keys": scriptKeys, "gone": scriptGone,
+			"stop-server": func(ts *testscript.TestScript, _ bool, _ []string) {
+				ts.Value("server").(*redisproc.Server).Stop()
+			},
+			"freeze-server": func(ts *testscript.TestScript, _ bool, _ []string) {
+				ts.Check(ts.Value("server").(*redisproc.Server).Signal(syscall.SIGSTOP))
+			},
+			"thaw-server": func(ts *testscript.TestScript, _ bool, _ []string) {
+				ts.Check(ts.Value("server").(*redisproc.Server).Signal(syscall.SIGCONT))
+			},
+		},
+	})
+}
+
+func scriptCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N PROG ARG…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func scriptRedis(ts *testscript.TestScript, neg bool, args []string) {
+	c := redis.NewClient(&redis.Options{Addr: ts.Getenv("ADDR"), Password: ts.Getenv("REDIS_PASSWORD")})
+	defer func() { _ = c.Close() }()
+	words := make([]any, len(args))
+	for i, s := range args {
+		if raw, err := strconv.Unquote(`"` + strings.ReplaceAll(s, `"`, `\"`) + `"`); err == nil {
+			s = raw
+		}
+		words[i] = s
+	}
+	res, err := c.Do(context.Background(), words...).Result()
+	if (err != nil) != neg {
+		ts.Fatalf("redis: %v", err)
+	}
+	fmt.Fprintln(ts.Stdout(), res)
+}
+
+func scriptKeys(ts *testscript.TestScript, neg bool, want []string) {
+	out := []byte(ts.ReadFile("stdout"))
+	var objects []map[string]any
+	if err := json.Unmarshal(out, &objects); err != nil {
+		var one map[string]any
+		ts.Check(json.Unmarshal(out, &one))
+		objects = append(objects, one)
+	}
+	if len(objects) == 0 {
+		ts.Fatalf("no object to look at: %s", out)
+	}
+	slices.Sort(want)
+	for _, o := range objects {
+		got := make([]string, 0, len(o))
+		for k := range o {
+			got = append(got, k)
+		}
+		slices.Sort(got)
+		if slices.Equal(got, want) == neg {
+			ts.Fatalf("keys %q, want %q", got, want)
+		}
+	}
+}
+
+func scriptGone(ts *testscript.TestScript, neg bool, args []string) {
+	pid := strings.TrimSpace(ts.ReadFile(args[0]))
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil || strings.Contains(string(stat), ") Z ") { // a zombie waits for its parent only
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("process %s still runs", pid)
+		}
+	}
+}
