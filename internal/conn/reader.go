@@ -37,7 +37,7 @@ func Check(rdb redis.UniversalClient) error {
 }
 
 // Master is where to read what decides something: a cluster client may ask replicas, which lag behind.
-func Master(ctx context.Context, rdb redis.UniversalClient, key string) (redis.Cmdable, error) {
+func Master(ctx context.Context, rdb redis.UniversalClient, key string) (redis.UniversalClient, error) {
 	if c, ok := rdb.(*redis.ClusterClient); ok {
 		return c.MasterForKey(ctx, key)
 	}

@@ -38,7 +38,7 @@ func (s *Sub) readLoop() {
 		}
 		r, err := s.connection()
 		if err == nil && (unsure || time.Since(adopted) > adoptEvery) {
-			if err = s.adopt(inc); err == nil {
+			if err = s.adopt(r, inc); err == nil {
 				unsure, adopted = false, time.Now()
 			}
 		}
@@ -199,32 +199,27 @@ func (s *Sub) parseRead(v any, inc *incarnation) ([]*Run, error) {
 }
 
 // adopt lists what is pending under the reader's name and hands back what it does not hold: entries whose read was answered
-// to nobody.
-func (s *Sub) adopt(inc *incarnation) error {
-	lost, err := s.pendingOf(inc.name, func(source, id string) bool { return inc.held[heldKey{source, id}] == nil })
+// to nobody. It asks on the reader's own connection: when that had to be made anew, those in the pool may be dead too.
+func (s *Sub) adopt(r *conn.Reader, inc *incarnation) error {
+	lost, err := s.pendingOf(r, inc.name, func(source, id string) bool { return inc.held[heldKey{source, id}] == nil })
 	if err != nil {
 		return err
 	}
-	return s.releaseAll(inc.name, lost)
+	return s.releaseAll(r, inc.name, lost)
 }
 
 // pendingOf lists what is pending under a name and f, called under the lock, picks.
-func (s *Sub) pendingOf(name string, f func(source, id string) bool) ([]lua.Settlement, error) {
+func (s *Sub) pendingOf(on lua.Runner, name string, f func(source, id string) bool) ([]lua.Settlement, error) {
 	ctx, cancel := context.WithTimeout(s.life, conn.Deadline)
 	defer cancel()
-	master, err := conn.Master(ctx, s.cfg.Redis, s.cfg.Keys.Main)
-	if err != nil {
-		return nil, err
-	}
 	var out []lua.Settlement
 	for _, src := range []struct{ source, key string }{{sourceMain, s.cfg.Keys.Main}, {sourceRetry, s.cfg.Keys.Retry}} {
 		for from := "-"; ; {
-			list, err := master.XPendingExt(ctx, &redis.XPendingExtArgs{
-				Stream: src.key, Group: s.cfg.Keys.Group, Start: from, End: "+", Count: 1000, Consumer: name,
-			}).Result()
-			if err != nil {
+			cmd := redis.NewXPendingExtCmd(ctx, "xpending", src.key, s.cfg.Keys.Group, from, "+", 1000, name)
+			if err := on.Process(ctx, cmd); err != nil {
 				return nil, err
 			}
+			list := cmd.Val()
 			s.mu.Lock()
 			for _, p := range list {
 				if f(src.source, p.ID) {
@@ -242,11 +237,11 @@ func (s *Sub) pendingOf(name string, f func(source, id string) bool) ([]lua.Sett
 }
 
 // releaseAll hands entries back under a name. What was deleted meanwhile is left to the sweeps.
-func (s *Sub) releaseAll(name string, list []lua.Settlement) error {
+func (s *Sub) releaseAll(on lua.Runner, name string, list []lua.Settlement) error {
 	for len(list) > 0 {
 		n := min(len(list), settleEntries)
 		ctx, cancel := context.WithTimeout(s.life, conn.Deadline)
-		_, err := lua.Settle(ctx, s.cfg.Redis, s.cfg.Keys, name, 0, list[:n])
+		_, err := lua.Settle(ctx, on, s.cfg.Keys, name, 0, list[:n])
 		cancel()
 		if err != nil {
 			return err

@@ -242,10 +242,7 @@ func (s *Sub) handBackOld() {
 	var later []*incarnation
 	var over []*incarnation
 	for _, inc := range list {
-		all, err := s.pendingOf(inc.name, func(string, string) bool { return true })
-		if err == nil {
-			err = s.releaseAll(inc.name, all)
-		}
+		err := s.handBackName(inc.name)
 		switch {
 		case err == nil:
 			over = append(over, inc)
@@ -259,6 +256,21 @@ func (s *Sub) handBackOld() {
 		s.leftover = append(s.leftover, later...)
 		s.mu.Unlock()
 	}
+}
+
+// handBackName releases all that stands under a name.
+func (s *Sub) handBackName(name string) error {
+	ctx, cancel := context.WithTimeout(s.life, conn.Deadline)
+	defer cancel()
+	master, err := conn.Master(ctx, s.cfg.Redis, s.cfg.Keys.Main)
+	if err != nil {
+		return err
+	}
+	all, err := s.pendingOf(master, name, func(string, string) bool { return true })
+	if err != nil {
+		return err
+	}
+	return s.releaseAll(master, name, all)
 }
 
 // leaveNames takes names out that hold nothing any more; one that does stays for the sweeps.

@@ -1,0 +1,722 @@
+package xstreamq_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/xstreamq/xstreamq"
+	"github.com/xstreamq/xstreamq/internal/redistest"
+)
+
+func nothing(context.Context, *xstreamq.Message[order]) error { return nil }
+
+// Zero and nil values answer errors.
+func TestZeroValues(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	closed := func(call string, err error) {
+		t.Helper()
+		if !errors.Is(err, xstreamq.ErrClosed) {
+			t.Errorf("%s: %v, want ErrClosed", call, err)
+		}
+	}
+	over := func(call string, done <-chan struct{}) {
+		t.Helper()
+		select {
+		case <-done:
+		default:
+			t.Errorf("%s is open", call)
+		}
+	}
+	for name, c := range map[string]*xstreamq.Client{"nil": nil, "zero": {}} {
+		closed(name+" Run", c.Run(ctx))
+		closed(name+" Start", c.Start(ctx))
+		closed(name+" Stop", c.Stop(ctx))
+		over(name+" Stopped", c.Stopped())
+		if err := c.Close(); err != nil {
+			t.Errorf("%s Close: %v", name, err)
+		}
+		if c.Admin() == nil {
+			t.Errorf("%s Admin", name)
+		}
+		q := xstreamq.NewQueue[order](c, "orders")
+		_, err := q.Publish(ctx, order{})
+		closed(name+" client's queue", err)
+		_, err = q.Subscribe("svc", nothing)
+		closed(name+" client's queue Subscribe", err)
+	}
+	for name, q := range map[string]*xstreamq.Queue[order]{"nil": nil, "zero": {}} {
+		_, err := q.Publish(ctx, order{})
+		closed(name+" queue Publish", err)
+		_, err = q.PublishBatch(ctx, []order{{}})
+		closed(name+" queue PublishBatch", err)
+		_, err = q.PublishBatch(ctx, nil)
+		closed(name+" queue empty PublishBatch", err)
+		_, err = q.Subscribe("svc", nothing)
+		closed(name+" queue Subscribe", err)
+		b := q.NewBatch()
+		b.Add(order{})
+		_, err = b.Publish(ctx)
+		closed(name+" queue's batch", err)
+	}
+	for name, b := range map[string]*xstreamq.Batch[order]{"nil": nil, "zero": {}} {
+		b.Add(order{})
+		_ = b.Len()
+		_, err := b.Publish(ctx)
+		closed(name+" batch", err)
+	}
+	for name, s := range map[string]*xstreamq.Subscription{"nil": nil, "zero": {}} {
+		closed(name+" subscription Ready", s.Ready(ctx))
+		closed(name+" subscription Stop", s.Stop(ctx))
+		closed(name+" subscription Err", s.Err())
+		over(name+" subscription Stopped", s.Stopped())
+	}
+	var m xstreamq.Message[order]
+	if m.Draining() != nil || !m.Until().IsZero() || m.Extend(ctx, time.Second) != nil {
+		t.Error("a message made by hand")
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"", "localhost:6379", "http://localhost", "redis+ring://localhost", "redis://:p@ss@w%ord@localhost", "redis+sentinel://localhost:26379", "redis://localhost/notadb", "redis://h:port"} {
+		c, err := xstreamq.Open(url)
+		if !errors.Is(err, xstreamq.ErrInvalidOption) || c != nil {
+			t.Errorf("%q: %v, %v", url, c, err)
+		}
+		if strings.Contains(fmt.Sprint(err), "w%ord") || strings.Contains(fmt.Sprint(err), "p@ss") {
+			t.Errorf("the error tells the password: %v", err)
+		}
+	}
+	for _, url := range []string{"redis://localhost", "rediss://u:p%40s%2Bs@localhost:6380/3", "unix:///tmp/redis.sock", "redis+sentinel://localhost:26379?master_name=m", "redis+cluster://localhost:7000?addr=localhost:7001"} {
+		c, err := xstreamq.Open(url)
+		if err != nil {
+			t.Errorf("%q: %v", url, err)
+			continue
+		}
+		if err := c.Close(); err != nil {
+			t.Errorf("%q: close: %v", url, err)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "localhost:6379"}})
+	defer func() { _ = ring.Close() }()
+	type wrapper struct{ *redis.Client }
+	rdb := redis.NewClient(&redis.Options{})
+	defer func() { _ = rdb.Close() }()
+	for name, c := range map[string]redis.UniversalClient{"nil": nil, "nil client": (*redis.Client)(nil), "nil cluster": (*redis.ClusterClient)(nil), "ring": ring, "wrapper": wrapper{rdb}} {
+		if got, err := xstreamq.New(c); !errors.Is(err, xstreamq.ErrInvalidOption) || got != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err := xstreamq.New(rdb, xstreamq.RedisOptions(func(*redis.UniversalOptions) {}))
+	if !errors.Is(err, xstreamq.ErrInvalidOption) {
+		t.Errorf("RedisOptions for a borrowed client: %v", err)
+	}
+}
+
+// A borrowed client serves as before when ours is closed; its defaults, RESP3 and its notifications among them, do no harm.
+func TestBorrowedClientStaysOpen(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	rdb := newRedis(t, &redis.Options{Addr: redistest.Shared(t).Addr()})
+	c, err := xstreamq.New(rdb, xstreamq.Prefix(s.prefix), xstreamq.WithLogger(slog.New(s.log)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan int, 1)
+	s.subscribe(c, func(_ context.Context, m *xstreamq.Message[order]) error { got <- m.Body.ID; return nil })
+	s.start(c)
+	if _, err := s.queue(c).Publish(t.Context(), order{1}); err != nil {
+		t.Fatal(err)
+	}
+	receiveOne(t, got, "delivery")
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := rdb.Ping(t.Context()).Err(); err != nil {
+		t.Errorf("after Close: %v", err)
+	}
+	if _, err := s.queue(c).Publish(t.Context(), order{2}); !errors.Is(err, xstreamq.ErrClosed) {
+		t.Errorf("publish after Close: %v", err)
+	}
+}
+
+func TestRunReturnsWhenItsContextEnds(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	c := s.open()
+	type key struct{}
+	got := make(chan any, 1)
+	sub := s.subscribe(c, func(ctx context.Context, _ *xstreamq.Message[order]) error { got <- ctx.Value(key{}); return nil })
+	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "mine"))
+	ran := make(chan error, 1)
+	go func() { ran <- c.Run(ctx) }()
+	if err := sub.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.publish(1, 1)
+	if v := receiveOne(t, got, "delivery"); v != "mine" {
+		t.Errorf("the handler's context has value %v", v)
+	}
+	s.settled()
+	start := time.Now()
+	cancel() // the read is blocked: nobody publishes
+	if err := receiveOne(t, ran, "Run"); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("Run took %v to end while its read was blocked", took)
+	}
+	select {
+	case <-c.Stopped():
+	default:
+		t.Error("Stopped is open")
+	}
+	if err := c.Run(t.Context()); !errors.Is(err, xstreamq.ErrClosed) {
+		t.Errorf("a second Run: %v", err)
+	}
+	if _, err := s.queue(c).Publish(t.Context(), order{2}); err != nil {
+		t.Errorf("publish between Run and Close: %v", err)
+	}
+}
+
+// Every order of the calls ends, and a repeated one changes nothing.
+func TestLifecycleOrders(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	ctx := t.Context()
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	steps := map[string]func(*xstreamq.Client) error{
+		"start": func(c *xstreamq.Client) error { return c.Start(ctx) },
+		"run":   func(c *xstreamq.Client) error { return c.Run(canceled) },
+		"stop":  func(c *xstreamq.Client) error { return c.Stop(ctx) },
+		"stop!": func(c *xstreamq.Client) error { return c.Stop(canceled) },
+		"close": func(c *xstreamq.Client) error { return c.Close() },
+	}
+	for _, order := range []string{
+		"close close", "stop stop", "stop start?", "stop! close run?", "start start?", "start stop stop close close", "start stop! stop! close",
+		"start close stop close", "run run? stop close", "run close run?", "close start? stop", "start stop run?",
+	} {
+		t.Run(order, func(t *testing.T) {
+			t.Parallel()
+			c, err := xstreamq.Open(s.url, xstreamq.Prefix(redistest.Prefix(t)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sub := s.subscribe(c, nothing)
+			for _, step := range strings.Fields(order) {
+				name, refused := strings.CutSuffix(step, "?")
+				err := steps[name](c)
+				if refused && !errors.Is(err, xstreamq.ErrClosed) || !refused && err != nil {
+					t.Errorf("%s: %v", step, err)
+				}
+			}
+			if err := c.Close(); err != nil {
+				t.Errorf("close at last: %v", err)
+			}
+			select {
+			case <-sub.Stopped():
+			case <-time.After(patience):
+				t.Error("the subscription runs")
+			}
+			if err := sub.Err(); err != nil {
+				t.Errorf("the subscription's error: %v", err)
+			}
+			if err := sub.Ready(ctx); err != nil && !errors.Is(err, xstreamq.ErrClosed) {
+				t.Errorf("Ready: %v", err)
+			}
+		})
+	}
+}
+
+func TestCallsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for range 10 {
+		c := s.open(xstreamq.Prefix(redistest.Prefix(t)))
+		s.subscribe(c, nothing)
+		var all sync.WaitGroup
+		for _, f := range []func(){
+			func() { _ = c.Start(t.Context()) }, func() { _ = c.Run(t.Context()) }, func() { _ = c.Stop(t.Context()) },
+			func() { _ = c.Close() }, func() { _ = c.Close() }, func() { _, _ = s.queue(c).Subscribe("other", nothing) },
+			func() { _, _ = s.queue(c).Publish(t.Context(), order{}) },
+		} {
+			all.Go(f)
+		}
+		done := make(chan struct{})
+		go func() { all.Wait(); close(done) }()
+		receiveOne(t, endOf(done), "all calls return")
+	}
+}
+
+// endOf turns a channel that is closed into one that gives a value.
+func endOf(done <-chan struct{}) <-chan struct{} {
+	out := make(chan struct{}, 1)
+	go func() { <-done; out <- struct{}{} }()
+	return out
+}
+
+// A start that its context cuts short leaves nothing running.
+func TestStartGivesUp(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Start(t)
+	s := siteOn(t, srv)
+	srv.Pause()
+	defer srv.Resume()
+	c := s.open()
+	sub := s.subscribe(c, nothing)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if err := c.Start(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Start: %v", err)
+	}
+	if took := time.Since(start); took > 6*time.Second {
+		t.Errorf("Start returned after %v, its context ended after 300ms", took)
+	}
+	receiveOne(t, endOf(sub.Stopped()), "the subscription ends")
+	srv.Resume()
+	id := s.publish(1, 1)[0]
+	time.Sleep(200 * time.Millisecond) // a reader that was left would take it now
+	if n := s.rdb.XInfoGroups(t.Context(), s.keys.Main).Val(); len(n) != 0 && n[0].Pending > 0 {
+		t.Errorf("somebody read message %s: %+v", id, n)
+	}
+}
+
+// What no waiting mends is told at once, by Start and by Run.
+func TestStartTellsWhatNoWaitingMends(t *testing.T) {
+	t.Parallel()
+	old := siteOn(t, redistest.Start(t, "--rename-command", "XAUTOCLAIM", ""))
+	locked := siteOn(t, redistest.Start(t, "--requirepass", "pässword"))
+	locked.rdb = nil
+	newer := newSite(t)
+	if err := newer.rdb.HSet(t.Context(), newer.keys.Stream.Meta, "format", "2").Err(); err != nil {
+		t.Fatal(err)
+	}
+	limited := siteOn(t, redistest.Start(t))
+	if err := limited.rdb.Do(t.Context(), "acl", "setuser", "few", "on", ">pw", "~"+limited.prefix+"{*", "+@all", "&*").Err(); err != nil {
+		t.Fatal(err)
+	}
+	limited.url = strings.Replace(limited.url, "redis://", "redis://few:pw@", 1)
+	for _, c := range []struct {
+		s    *site
+		want error
+		text string
+	}{
+		{old, xstreamq.ErrUnsupportedServer, "XAUTOCLAIM"}, {locked, xstreamq.ErrAuth, "NOAUTH"}, {newer, xstreamq.ErrFormat, "orders"},
+		{limited, xstreamq.ErrAuth, "registry"},
+	} {
+		for _, run := range []bool{true, false} {
+			client := c.s.open()
+			sub := c.s.subscribe(client, nothing)
+			call := client.Start
+			if run {
+				call = client.Run
+			}
+			start := time.Now()
+			err := call(t.Context())
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("%v, want %v with %q", err, c.want, c.text)
+			}
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("%v took %v", c.want, took)
+			}
+			if !errors.Is(sub.Err(), c.want) {
+				t.Errorf("the subscription says %v", sub.Err())
+			}
+			if strings.Contains(fmt.Sprint(err), "pässword") {
+				t.Errorf("the error tells the password: %v", err)
+			}
+		}
+	}
+}
+
+// Run goes on when Redis is not there yet.
+func TestRunWaitsForTheServer(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Start(t)
+	s := siteOn(t, srv)
+	srv.Kill()
+	c := s.open()
+	got := make(chan int, 1)
+	s.subscribe(c, func(_ context.Context, m *xstreamq.Message[order]) error { got <- m.Body.ID; return nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- c.Run(ctx) }()
+	silent(t, ran, 300*time.Millisecond, "Run returned")
+	srv.Restart(t)
+	s.publish(1, 1)
+	receiveOne(t, got, "delivery")
+	cancel()
+	if err := receiveOne(t, ran, "Run"); err != nil {
+		t.Error(err)
+	}
+}
+
+// One subscription stops alone; the same group may be subscribed again.
+func TestSubscriptionStopsAlone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	c := s.open()
+	first, second, other := make(chan int, 10), make(chan int, 10), make(chan int, 10)
+	to := func(ch chan int) func(context.Context, *xstreamq.Message[order]) error {
+		return func(_ context.Context, m *xstreamq.Message[order]) error { ch <- m.Body.ID; return nil }
+	}
+	sub := s.subscribe(c, to(first))
+	if _, err := s.queue(c).Subscribe("other", to(other)); err != nil {
+		t.Fatal(err)
+	}
+	s.start(c)
+	s.publish(1, 1)
+	receiveOne(t, first, "delivery")
+	receiveOne(t, other, "delivery to the other group")
+	start := time.Now()
+	if err := sub.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("Stop took %v", took)
+	}
+	if err := sub.Stop(t.Context()); err != nil || sub.Err() != nil {
+		t.Errorf("a second Stop: %v, %v", err, sub.Err())
+	}
+	s.publish(2, 2)
+	receiveOne(t, other, "the other group goes on")
+	silent(t, first, 50*time.Millisecond, "a delivery after Stop")
+	s.subscribe(c, to(second))
+	if id := receiveOne(t, second, "the new subscription"); id != 2 {
+		t.Errorf("delivered %d", id)
+	}
+	if n := s.rdb.HLen(t.Context(), s.keys.Workers).Val(); n != 1 {
+		t.Errorf("%d lease records, want the new subscription's alone", n)
+	}
+}
+
+// Stopping lets handlers finish and hands what never started to others at once, nothing counted, under its own id.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	begun, release := make(chan int, 50), make(chan struct{})
+	c := s.worker(func(ctx context.Context, m *xstreamq.Message[order]) error {
+		begun <- m.Body.ID
+		if m.Body.ID > 100 {
+			<-release
+		}
+		return ctx.Err()
+	}, xstreamq.Concurrency(2), xstreamq.VisibilityTimeout(time.Minute))
+	for range 20 { // handlers are fast: it reads ahead
+		s.publish(1, 20)
+	}
+	receive(t, begun, 400, "fast handlers")
+	s.settled()
+	want := map[string]bool{}
+	var ids []string
+	for n := 101; n <= 140; n++ {
+		ids = append(ids, fmt.Sprintf(`{"id":%d}`, n))
+	}
+	pipe := s.rdb.TxPipeline()
+	for _, body := range ids {
+		pipe.XAdd(t.Context(), &redis.XAddArgs{Stream: s.keys.Main, Values: []string{"body", body, "rc", "2", "lost", "1", "losses", "3"}})
+	}
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, begun, 2, "slow handlers")
+	for _, m := range s.entries(s.keys.Main) {
+		if m.RC == 2 {
+			want[m.EntryID] = true
+		}
+	}
+	held := s.load().pending
+	if held <= 2 {
+		t.Fatalf("%d messages are held, the test is about those that were read ahead", held)
+	}
+	got := make(chan *xstreamq.Message[order], 50)
+	other := s.open()
+	s.subscribe(other, func(_ context.Context, m *xstreamq.Message[order]) error { got <- m; return nil })
+	s.start(other)
+	start := time.Now()
+	stopped := make(chan error, 1)
+	go func() { stopped <- c.Stop(t.Context()) }()
+	for _, m := range receive(t, got, 38, "what had not started, at another worker") {
+		if !want[m.ID] || m.Attempt != 3 || m.Lost != 1 {
+			t.Errorf("message %s: attempt %d, lost %d", m.ID, m.Attempt, m.Lost)
+		}
+	}
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("handed over after %v", took)
+	}
+	silent(t, stopped, 50*time.Millisecond, "Stop returned before its handlers")
+	close(release)
+	if err := receiveOne(t, stopped, "Stop"); err != nil {
+		t.Error(err)
+	}
+	s.settled()
+	if n := s.rdb.HLen(t.Context(), s.keys.Workers).Val(); n != 1 {
+		t.Errorf("%d lease records after the stop, want 1", n)
+	}
+}
+
+// Past the drain timeout handlers are cut with a cause; one that returns then is handed back: cut counted, no attempt.
+func TestDrainTimeout(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	opt, ends := watching()
+	c := s.open(opt, xstreamq.DrainTimeout(200*time.Millisecond))
+	begun, causes := make(chan struct{}, 2), make(chan error, 2)
+	s.subscribe(c, func(ctx context.Context, m *xstreamq.Message[order]) error {
+		begun <- struct{}{}
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		if m.Body.ID == 1 {
+			return xstreamq.RetryAfter(time.Hour, errors.New("interrupted"))
+		}
+		return ctx.Err()
+	}, xstreamq.Concurrency(2))
+	s.start(c)
+	s.add("body", `{"id":1}`, "rc", "1", "lost", "1")
+	s.add("body", `{"id":2}`, "cut", "4")
+	receive(t, begun, 2, "handlers")
+	start := time.Now()
+	if err := c.Stop(t.Context()); !errors.Is(err, xstreamq.ErrDrainTimeout) {
+		t.Errorf("Stop: %v, want ErrDrainTimeout", err)
+	}
+	if took := time.Since(start); took < 200*time.Millisecond || took > 1500*time.Millisecond {
+		t.Errorf("Stop took %v with a drain timeout of 200ms", took)
+	}
+	for _, err := range receive(t, causes, 2, "causes") {
+		if !errors.Is(err, xstreamq.ErrShutdown) {
+			t.Errorf("cause %v", err)
+		}
+	}
+	for _, e := range receive(t, ends, 2, "ends") {
+		if e.outcome != xstreamq.OutcomeReleased {
+			t.Errorf("end %+v", e)
+		}
+	}
+	for _, m := range s.entries(s.keys.Retry) {
+		switch m.Body {
+		case `{"id":1}`:
+			if m.RC != 1 || m.Lost != 1 || m.Cut != 1 {
+				t.Errorf("handed back %+v", m)
+			}
+		case `{"id":2}`:
+			if m.RC != 0 || m.Cut != 5 {
+				t.Errorf("handed back %+v", m)
+			}
+		}
+	}
+	if l := s.load(); l != (load{retry: 2}) {
+		t.Errorf("%+v, want both in the retry stream", l)
+	}
+	if err := c.Close(); !errors.Is(err, xstreamq.ErrDrainTimeout) {
+		t.Errorf("Close: %v, want what Stop came to", err)
+	}
+}
+
+// A message that shutdowns cut a hundred times is dead.
+func TestCutTooOften(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	c := s.open(xstreamq.DrainTimeout(0))
+	begun := make(chan struct{}, 1)
+	s.subscribe(c, func(ctx context.Context, _ *xstreamq.Message[order]) error {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	s.start(c)
+	s.add("body", `{"id":1}`, "cut", "100")
+	receiveOne(t, begun, "handler")
+	if err := c.Close(); !errors.Is(err, xstreamq.ErrDrainTimeout) {
+		t.Errorf("Close: %v", err)
+	}
+	if m := s.dead(1)[0]; m.Reason != "cut" || m.Cut != 101 || m.RC != 0 {
+		t.Errorf("dead letter %+v", m)
+	}
+}
+
+// A handler deaf to its context is left: Stop returns, and its message stays pending until the lease ends.
+func TestStopLeavesDeafHandlers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	c := s.open(xstreamq.DrainTimeout(100 * time.Millisecond))
+	begun, release := make(chan struct{}, 1), make(chan struct{})
+	s.subscribe(c, func(context.Context, *xstreamq.Message[order]) error {
+		begun <- struct{}{}
+		<-release
+		return nil
+	}, xstreamq.VisibilityTimeout(2*time.Second))
+	s.start(c)
+	defer close(release)
+	s.publish(1, 1)
+	receiveOne(t, begun, "handler")
+	start := time.Now()
+	if err := c.Close(); !errors.Is(err, xstreamq.ErrDrainTimeout) {
+		t.Errorf("Close: %v", err)
+	}
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("Close took %v", took)
+	}
+	if l := s.load(); l != (load{pending: 1}) {
+		t.Errorf("%+v, want it pending", l)
+	}
+	got := make(chan *xstreamq.Message[order], 1)
+	s.worker(func(_ context.Context, m *xstreamq.Message[order]) error { got <- m; return nil }, xstreamq.VisibilityTimeout(2*time.Second))
+	if m := receiveOne(t, got, "the message after its lease"); m.Lost != 1 || m.Attempt != 1 {
+		t.Errorf("delivered again with attempt %d, lost %d", m.Attempt, m.Lost)
+	}
+}
+
+// A stop with a context that is over stops without draining; with nothing to cut it is a clean one.
+func TestStopAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	c := s.worker(nothing)
+	s.eventually(func() bool { return len(s.rdb.XInfoGroups(t.Context(), s.keys.Main).Val()) == 1 }, "the group")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	start := time.Now()
+	if err := c.Stop(ctx); err != nil {
+		t.Errorf("Stop of an idle client: %v", err)
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("Stop took %v", took)
+	}
+}
+
+// Stop leaves Publish to work until Close.
+func TestPublishInAHandlerWhileDraining(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	c := s.open()
+	q := s.queue(c)
+	begun, published := make(chan struct{}, 1), make(chan error, 1)
+	s.subscribe(c, func(ctx context.Context, m *xstreamq.Message[order]) error {
+		begun <- struct{}{}
+		<-m.Draining()
+		_, err := q.Publish(ctx, order{2})
+		published <- err
+		return err
+	})
+	s.start(c)
+	s.publish(1, 1)
+	receiveOne(t, begun, "handler")
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := receiveOne(t, published, "publish"); err != nil {
+		t.Error(err)
+	}
+	if n := s.rdb.XLen(t.Context(), s.keys.Main).Val(); n != 2 {
+		t.Errorf("%d entries, want 2", n)
+	}
+}
+
+// A group that was removed ends its subscription; Run goes on for the others, and the group may be subscribed anew.
+func TestGroupRemoved(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	c := s.open()
+	sub := s.subscribe(c, nothing)
+	got := make(chan int, 5)
+	if _, err := s.queue(c).Subscribe("other", func(_ context.Context, m *xstreamq.Message[order]) error { got <- m.Body.ID; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { ran <- c.Run(ctx) }()
+	if err := sub.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	pipe := s.rdb.TxPipeline()
+	pipe.HSet(ctx, s.keys.Stream.Groups, "svc", "x|"+fmt.Sprint(time.Now().UnixMilli()))
+	pipe.XGroupDestroy(ctx, s.keys.Main, "svc")
+	pipe.Del(ctx, s.keys.Retry, s.keys.Workers)
+	if _, err := pipe.Exec(ctx); err != nil {
+		t.Fatal(err)
+	}
+	receiveOne(t, endOf(sub.Stopped()), "the subscription ends")
+	if err := sub.Err(); !errors.Is(err, xstreamq.ErrGroupRemoved) || !strings.Contains(err.Error(), "svc") {
+		t.Errorf("its error: %v", err)
+	}
+	s.publish(1, 1)
+	receiveOne(t, got, "the other group goes on")
+	silent(t, ran, 50*time.Millisecond, "Run returned")
+	again := make(chan int, 5)
+	s.subscribe(c, func(_ context.Context, m *xstreamq.Message[order]) error { again <- m.Body.ID; return nil })
+	receiveOne(t, again, "the group made anew")
+	cancel()
+	if err := receiveOne(t, ran, "Run"); err != nil {
+		t.Error(err)
+	}
+}
+
+// No goroutine of this module outlives Close. It looks at all goroutines, so it runs alone.
+func TestNoGoroutineOutlivesClose(t *testing.T) { //nolint:paralleltest // it counts the goroutines of the process
+	s := newSite(t)
+	before := ours()
+	var failed atomic.Int32
+	c, err := xstreamq.Open(s.url, xstreamq.Prefix(s.prefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := s.queue(c)
+	s.subscribe(c, func(_ context.Context, m *xstreamq.Message[order]) error {
+		if m.Attempt == 1 {
+			failed.Add(1)
+			return errors.New("once")
+		}
+		return nil
+	}, xstreamq.DedupeTTL(time.Minute), xstreamq.OnDeadLetter(func(context.Context, xstreamq.DeadLetter) {}))
+	s.start(c)
+	for i := range 50 {
+		if _, err := q.Publish(t.Context(), order{i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.eventually(func() bool { return failed.Load() == 50 }, "first attempts")
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.within(2*time.Second, func() bool { return ours() <= before }, "no goroutine is left:\n%v", stacks{})
+}
+
+// ours counts goroutines that run code of this module, but for the tests' own.
+func ours() (n int) {
+	for _, g := range strings.Split(string(allStacks()), "\n\n") {
+		if strings.Contains(g, "xstreamq/internal/engine.") || strings.Contains(g, "xstreamq/internal/commit.") ||
+			strings.Contains(g, "xstreamq/internal/conn.") || strings.Contains(g, "xstreamq.(*") {
+			n++
+		}
+	}
+	return n
+}
+
+type stacks struct{}
+
+func (stacks) String() string { return string(allStacks()) }
+
+func allStacks() []byte {
+	for size := 1 << 20; ; size *= 2 {
+		buf := make([]byte, size)
+		if n := runtime.Stack(buf, true); n < size {
+			return buf[:n]
+		}
+	}
+}
