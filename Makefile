@@ -2,8 +2,8 @@
 .DEFAULT_GOAL := help
 MODULES = $(shell go list -m -f '{{.Dir}}')
 FUZZTIME = 10s
-CHECKS = test race lint alone modcheck size docs fuzz
-.PHONY: help setup test race vet lint fmt tidy alone modcheck fuzz size docs model mutants real check
+CHECKS = test race flush lint alone modcheck size docs fuzz
+.PHONY: help setup test race flush vet lint fmt tidy alone modcheck fuzz size docs model mutants real check
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
@@ -17,6 +17,9 @@ test: ## every test of every module (scripts/test: installs redis-server when mi
 
 race: setup ## the same under the race detector
 	scripts/test -race
+
+flush: setup ## the core's tests while every server forgets its scripts each 100 ms
+	XSTREAMQ_SCRIPT_FLUSH=100ms go test -count=1 . ./internal/engine ./internal/lua
 
 vet: ## go vet over every module
 	go vet work
@@ -52,7 +55,7 @@ model: ## the lifecycle model's long run
 	go run ./internal/model/cmd/model
 
 mutants: ## each script with a rule taken out: the tests must catch every one
-	go test -tags mutants ./internal/lua/...
+	go test -run 'Mutants|TestMemoryFull|TestScenarios' ./internal/lua ./internal/model/...
 
 real: ## make real FILE=x.ndjson: a whole file of payloads through the CLI and a real redis-server
 	scripts/real.sh "$(FILE)"

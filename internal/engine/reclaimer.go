@@ -1,19 +1,21 @@
 package engine
 
 import (
+	"github.com/xstreamq/xstreamq/internal/conn"
 	"github.com/xstreamq/xstreamq/internal/lua"
 )
 
-// reclaim empties a consumer that was marked dead, then takes it out.
+// reclaim empties a consumer that was marked dead, in one walk over what it holds, then takes it out. What could not be
+// moved is tried again by the next sweep.
 func (s *Sub) reclaim(owner string) {
-	total := 0
+	total, from := 0, ""
 	for again := true; s.more(again); {
-		res, err := lua.Reclaim(s.life, s.cfg.Redis, s.cfg.Keys, owner, s.cfg.MaxLost, s.cfg.SuspectFirst, s.cfg.SuspectMost)
+		res, err := lua.Reclaim(s.life, s.cfg.Redis, s.cfg.Keys, owner, from, s.cfg.MaxLost, s.cfg.SuspectFirst, s.cfg.SuspectMost)
 		if err != nil {
 			s.note("reclaim", err)
 			return
 		}
-		again = res.More
+		from, again = res.Next, res.Next != "" && !refused(res)
 		total += int(res.Moved)
 		s.buried(res.Dead)
 		s.complain("reclaim", res.Errors)
@@ -31,6 +33,15 @@ func (s *Sub) reclaim(owner string) {
 	if _, err := lua.Remove(s.life, s.cfg.Redis, s.cfg.Keys, owner); err != nil {
 		s.note("remove", err)
 	}
+}
+
+// refused says that the server refused all moves of a step, as a full memory does: those behind would fare no better.
+func refused(r lua.Reclaimed) bool {
+	if r.Moved > 0 || len(r.Deleted) > 0 || len(r.Errors) == 0 {
+		return false
+	}
+	err := serverError(r.Errors[0])
+	return conn.NotRun(err) || conn.Code(err) == "OOM"
 }
 
 func (s *Sub) buried(list []lua.Burial) {

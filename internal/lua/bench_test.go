@@ -36,6 +36,7 @@ type bench struct {
 	seen   []string // markers to look at, by id
 	sent   []string
 	last   []string // the state after the last step
+	from   string   // where the next step of a reclaim goes on
 	faults []string
 	filled bool // its server refuses what needs memory
 }

@@ -82,7 +82,7 @@ func TestBoundedWork(t *testing.T) {
 			return int64(len(l.Dead)), 1, err
 		}},
 		{"reclaim", 1000, func() (int64, int64, error) {
-			got, err := Reclaim(ctx, c, k, "dead", 3, time.Second, time.Minute)
+			got, err := Reclaim(ctx, c, k, "dead", "", 3, time.Second, time.Minute)
 			return got.Moved, stepEntries, err
 		}},
 		{"promote retries", 700, func() (int64, int64, error) {

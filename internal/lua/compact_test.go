@@ -206,6 +206,18 @@ var compactChecks = []check{
 			meta: retain = 5000`)
 		b.then(b.compact(false, false), "ok removed=1 floor=T-9000-0 by g", "- main: T-8000-0 body=b\n+ meta: compacted = T\n+ meta: cursor = T-9000-0")
 	}},
+	{"compact: retention from before all time", func(b *bench) {
+		b.given(`main: 0-5 body=a
+			main: 1-0 body=b
+			main: 2-0 body=c
+			main @g: at 2-0
+			main @g c: 1-0
+			groups: g = 0-0|T-300000
+			meta: retain = 1000000000000`)
+		b.then(b.compact(true, false), "ok removed=0 floor=0-1", "")
+		b.then(b.compact(false, false), "ok removed=0 floor=0-1", "+ meta: compacted = T")
+		b.then(b.compact(false, false), "ok removed=0 floor=0-1", "")
+	}},
 	{"compact: for ever", func(b *bench) {
 		b.given(compactable + "main @g: at 5-0\nmeta: retain = forever")
 		b.then(b.compact(true, true), "forever removed=0", "")

@@ -177,7 +177,7 @@ func TestKeysPassed(t *testing.T) {
 	add(err)
 	_, err = Settle(ctx, r, k, "c", 0, []Settlement{{Verb: Ack, Source: Main, EntryID: "1-0", Seen: k.Seen("1-0")}, {Verb: Release, Source: Main, EntryID: "2-0"}})
 	add(err)
-	_, err = Reclaim(ctx, r, k, "c", 3, time.Second, time.Second)
+	_, err = Reclaim(ctx, r, k, "c", "", 3, time.Second, time.Second)
 	add(err)
 	_, err = PromoteRetries(ctx, r, k)
 	add(err)
@@ -234,7 +234,7 @@ func TestUnknownReplies(t *testing.T) {
 		calls := map[string]func() error{
 			"tick":    func() error { _, err := Tick(t.Context(), r, k, "", time.Second); return err },
 			"settle":  func() error { _, err := Settle(t.Context(), r, k, "c", 0, make([]Settlement, 2)); return err },
-			"reclaim": func() error { _, err := Reclaim(t.Context(), r, k, "c", 0, 0, 0); return err },
+			"reclaim": func() error { _, err := Reclaim(t.Context(), r, k, "c", "", 0, 0, 0); return err },
 			"promote": func() error { _, err := PromoteRetries(t.Context(), r, k); return err },
 			"janitor": func() error { _, _, err := Orphans(t.Context(), r, "a", "b", ""); return err },
 			"compact": func() error { _, err := Compact(t.Context(), r, k.Stream, false, false); return err },

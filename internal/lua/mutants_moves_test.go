@@ -1,5 +1,7 @@
 package lua
 
+var tenDigits = []patch{{"lib", `math.min(counter(v) + 1, 999999999)`, `counter(v) + 1`}}
+
 var moveMutants = []mutant{
 	{"no owner check", "settle fail, main, held by another", []patch{
 		{"lib", `redis.call('XPENDING', k[src], group, id, id, 1, consumer)[1] ~= nil`, `redis.call('XPENDING', k[src], group, id, id, 1)[1] ~= nil`},
@@ -49,14 +51,10 @@ var moveMutants = []mutant{
     if not ok then i = #ARGV for j = #out + 1, (#ARGV - 3) / 8 do out[j] = 'lost' end break end`},
 	}},
 	{"one entry's error ends the call: reclaim", "reclaim: one that cannot be moved does not stop those behind it", []patch{
-		{"reclaim", `          failed = failed + 1
-`, `          failed, budget = failed + 1, 0
-`},
+		{"reclaim", `if not ok then res = 'error ' .. message(res) end`, `if not ok then return {'', moved, deleted, 'error ' .. message(res)} end`},
 	}},
 	{"one entry's error ends the call: promote", "promote: dead letters of the wrong type do not stop those behind", []patch{
-		{"promote", `        skip = skip + 1
-`, `        skip, limit = skip + 1, 0
-`},
+		{"promote", `res = 'error ' .. message(res)`, `res, limit = 'error ' .. message(res), 0`},
 	}},
 	{"member = oid/rc", "settle: two entries that call themselves one message stay two", []patch{
 		{"settle", `src .. '/' .. id, rewrite(f, set), now() + tonumber(delay))`, `set.oid .. '/' .. (set.rc or '0'), rewrite(f, set), now() + tonumber(delay))`},
@@ -83,11 +81,11 @@ var moveMutants = []mutant{
 	}},
 	{"release counts as lost", "settle release, main, held", []patch{
 		{"settle", `if verb == 'release' or verb == 'cut' then`, `if verb == 'release' or verb == 'cut' then
-      set.lost = int(counter(field(f, 'lost')) + 1)`},
+      set.lost = int(onemore(field(f, 'lost')))`},
 	}},
 	{"cut counts as failure", "settle cut, retry, held", []patch{
 		{"settle", `        set.cut = int(cut)`, `        set.cut = int(cut)
-        set.rc = int(counter(field(f, 'rc')) + 1)`},
+        set.rc = int(onemore(field(f, 'rc')))`},
 	}},
 	{"cut without a cap", "settle cut too often, main, held", []patch{
 		{"settle", `if cut > tonumber(limit) then`, `if false then`},
@@ -110,6 +108,9 @@ var moveMutants = []mutant{
 	{"counters are any number", "settle: junk counters count as 0", []patch{
 		{"lib", `if v and #v <= 9 and string.match(v, '^%d+$') then return tonumber(v) end`, `if v and tonumber(v) then return tonumber(v) end`},
 	}},
+	{"counters grow to ten digits: settle", "settle: counters stop at nine digits", tenDigits},
+	{"counters grow to ten digits: reclaim", "reclaim: counters stop at nine digits", tenDigits},
+	{"counters grow to ten digits: redrive", "redrive: counters stop at nine digits", tenDigits},
 	{"the snooze has a cap", "settle: most parked", []patch{
 		{"settle", `if verb == 'fail' and cap > 0`, `if cap > 0`},
 	}},
@@ -180,8 +181,20 @@ var moveMutants = []mutant{
 	{"a lost lease counts as a failure", "reclaim: to the retry stream, counted as lost", []patch{
 		{"reclaim", `    local said
 `, `    local said
-    set.rc = int(counter(field(f, 'rc')) + 1)
+    set.rc = int(onemore(field(f, 'rc')))
 `},
+	}},
+	{"reclaim begins anew at each step", "reclaim: hundreds that cannot be moved do not stop those behind", []patch{
+		{"reclaim", `src == stream and from or '-'`, `'-'`},
+	}},
+	{"reclaim in the retry stream begins with the main stream", "reclaim: hundreds that cannot be moved do not stop those behind", []patch{
+		{"reclaim", `if src == 'm' and stream == 'r' then start = nil end`, ``},
+	}},
+	{"reclaim goes on behind what it did not look at", "reclaim: bounded in bytes, at least one entry", []patch{
+		{"reclaim", `if budget <= 0 or bytes <= 0 then break end
+        budget`, `start = after(p[1])
+        if budget <= 0 or bytes <= 0 then break end
+        budget`},
 	}},
 	{"reclaim without a byte budget", "reclaim: bounded in bytes, at least one entry", []patch{
 		{"reclaim", `bytes = bytes - size(f)`, ``},

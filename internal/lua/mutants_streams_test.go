@@ -39,6 +39,12 @@ var streamMutants = []mutant{
 	{"promote: without a byte budget", "promote: bounded in bytes, at least one entry", []patch{
 		{"promote", `bytes = bytes - #v`, ``},
 	}},
+	{"promote: what cannot be moved stays due", "promote: hundreds that cannot be moved do not stop those behind", []patch{
+		{"promote", `redis.pcall('ZADD', KEYS[1], 'XX', int(t + 60000), member)`, `{err = 'no'}`},
+	}},
+	{"promote: what cannot be moved is not tried again", "promote: hundreds that cannot be moved do not stop those behind", []patch{
+		{"promote", `redis.pcall('ZADD', KEYS[1], 'XX', int(t + 60000), member)`, `redis.pcall('ZREM', KEYS[1], member)`},
+	}},
 	{"janitor: orphans wait", "janitor: orphans become due now", []patch{
 		{"janitor", `int(now())`, `int(now() + 60000)`},
 	}},
@@ -72,7 +78,7 @@ var streamMutants = []mutant{
 		{"group", `if compare(newest, pos) < 0 then at = '0' end`, ``},
 	}},
 	{"group: recorded at its last delivered", "group: one that others made is recorded by what it needs", []patch{
-		{"group", `before(need(KEYS[1], g))`, `g.last`},
+		{"group", `position(KEYS[1], g)`, `g.last`},
 	}},
 	{"group: a tombstone is ignored", "group: a tombstone ends an older subscription, a new start is told", []patch{
 		{"group", `if removed and ARGV[3] == 'again' then`, `if false then`},
@@ -103,7 +109,7 @@ var streamMutants = []mutant{
 		{"compact", `if not there[flat[i]] then`, `if false then`},
 	}},
 	{"oldest pending else last delivered", "compact: a group that was moved back under what it has pending", []patch{
-		{"lib", `if p[2] and compare(p[2], first) < 0 then first = p[2] end`, `if p[2] then first = p[2] end`},
+		{"lib", `if p[2] and (not first or compare(p[2], first) < 0) then first = p[2] end`, `if p[2] then first = p[2] end`},
 	}},
 	{"last delivered alone", "compact: the oldest pending entry holds what is above it", []patch{
 		{"lib", `if g.pending and g.pending > 0 then`, `if false then`},
@@ -117,8 +123,8 @@ var streamMutants = []mutant{
 `},
 	}},
 	{"floor of our own groups", "compact: a foreign group that never read holds all", []patch{
-		{"compact", `    local n = need(KEYS[1], g)
-`, `    local n = need(KEYS[1], g)
+		{"compact", `    local n = need(KEYS[1], g) or last
+`, `    local n = need(KEYS[1], g) or last
     if not redis.call('HGET', KEYS[2], g.name) then n = '18446744073709551615-0' end
 `},
 	}},
@@ -175,6 +181,12 @@ var streamMutants = []mutant{
 	}},
 	{"the id after is a number", "ids: the floor at the end of all ids", []patch{
 		{"lib", `  return ms .. '-' .. step(seq, true)`, `  return ms .. '-' .. int(tonumber(seq) + 1)`},
+	}},
+	{"the last possible id is followed by itself", "ids: nothing is behind the last possible one", []patch{
+		{"lib", `ms ~= LAST and step(ms, true) .. '-0' or nil end`, `ms ~= LAST and step(ms, true) .. '-0' or id end`},
+	}},
+	{"retention longer than the clock runs", "compact: retention from before all time", []patch{
+		{"compact", `keep < t and int(t - keep) .. '-0' or '0-1'`, `int(math.max(0, t - keep)) .. '-0'`},
 	}},
 	{"redrive keeps the counters", "redrive: for its own group, counters at 0", []patch{
 		{"redrive", `{rc = false, lost = false, losses = false, cut = false, reason = false}`, `{reason = false}`},

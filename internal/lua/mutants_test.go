@@ -146,13 +146,16 @@ var leaseMutants = []mutant{
 	{"all owners marked at once", "tick: marks and names a bounded number of owners", []patch{
 		{"tick", `and budget > 0 then`, `then`},
 	}},
+	{"the same owners are named by every sweep", "tick: names each of many dead owners before long", []patch{
+		{"tick", `dead[(t + i) % #dead + 1]`, `dead[i]`},
+	}},
 	{"position = last delivered", "tick: records the position that loses nothing", []patch{
-		{"tick", `before(need(KEYS[1], last))`, `last.last`},
+		{"tick", `position(KEYS[1], last)`, `last.last`},
 	}},
 	{"a sweep in the name of a vanished group forgets it", "tick: a vanished group keeps its record", []patch{
 		{"tick", `    if last then
-      local pos = before(need(KEYS[1], last))`, `    do
-      local pos = last and before(need(KEYS[1], last)) or '0-0'`},
+      local pos = position(KEYS[1], last)`, `    do
+      local pos = last and position(KEYS[1], last) or '0-0'`},
 	}},
 	{"DELCONSUMER uncounted", "remove: holds entries of the main stream", []patch{
 		{"remove", `if held > 0 then return held end`, ``},
@@ -166,6 +169,6 @@ var leaseMutants = []mutant{
 		{"reclaim", `if not l or l.state ~= 'dead' then`, `if not l then`},
 	}},
 	{"reclaim of an owner without a record", "reclaim: a live owner keeps all", []patch{
-		{"reclaim", `if not l or l.state ~= 'dead' then return {'alive', 0, 0} end`, `l = l or {state = 'dead'} if l.state == 'live' then return {'alive', 0, 0} end`},
+		{"reclaim", `if not l or l.state ~= 'dead' then return {'', 0, 0} end`, `l = l or {state = 'dead'} if l.state == 'live' then return {'', 0, 0} end`},
 	}},
 }

@@ -216,6 +216,37 @@ var idChecks = []check{
 		b.then(b.compact(false, false), "ok removed=2 floor=18446744073709551615-18446744073709551615 by g",
 			"- main: 18446744073709551615-0 body=b\n- main: 18446744073709551615-18446744073709551614 body=c")
 	}},
+	{"ids: nothing is behind the last possible one", func(b *bench) {
+		const last = "18446744073709551615-18446744073709551615"
+		read := fmt.Sprintf("main: 5-0 body=a\nmain: %s body=z\nmain @g: at %s\nretry @g: at 0-0\ngroups: g = 5-0|T-300000\n", last, last)
+		b.given(read)
+		b.equal("unread", b.count(last, 1000), "0 "+last+" true")
+		b.equal("unread in steps of one", b.count("5-0", 1), "1 "+last+" true")
+		b.then(b.compact(true, false), "ok removed=0 floor="+last+" more by g", "")
+		b.then(b.compact(false, false), "ok removed=1 floor="+last+" by g", "- main: 5-0 body=a\n+ meta: compacted = T")
+		b.then(b.compact(false, false), "ok removed=0 floor="+last+" by g", "")
+		b.then(b.tick(""), "none ok compacted=T+0", fmt.Sprintf("- groups: g = 5-0|T-300000\n+ groups: g = %s|T-300000\n+ gmeta: swept = T", last))
+		entry, next, err := FindEntry(b.ctx, b.r, b.k.Main, "x", "5-1", 1)
+		b.must(err)
+		b.equal("found", entry+" "+next, " ")
+		b.then(b.seek("5-0"), "trimmed "+last, "")
+		b.then(b.seek("0"), "moved 0-0", fmt.Sprintf("- main @g: at %s\n+ main @g: at 0-0\n- groups: g = %s|T-300000\n+ groups: g = 0-0|T-300000", last, last))
+		b.then(b.seek(last), "moved "+last, fmt.Sprintf("+ main @g: at %s\n- main @g: at 0-0\n+ groups: g = %s|T-300000\n- groups: g = 0-0|T-300000", last, last))
+		gone := fmt.Sprintf("- main @g: at %s\n- retry @g: at 0-0\n- groups: g = %s|T-300000\n- gmeta: swept = T\n+ groups: g = x|T", last, last)
+		b.then(b.drop(false), "removed dead=0 pending=0 retry=0 retrying=0 lag=0", gone)
+
+		b.do("DEL", b.k.Main, b.k.Groups, b.k.Stream.Meta)
+		b.given(read + fmt.Sprintf("main @g c: 5-0 %s\nworkers: c = 1000|T|v|dead|", last))
+		b.then(b.compact(false, false), "ok removed=0 floor=5-0 by g", "+ meta: compacted = T\n+ meta: cursor = 5-0")
+		b.then(b.tick(""), "none ok compacted=T+0 dead=c", "- groups: g = 5-0|T-300000\n+ groups: g = 4-18446744073709551615|T-300000\n+ gmeta: swept = T")
+		b.then(b.reclaim("c", 3), "moved=2", fmt.Sprintf(`- main @g c: 5-0 %s
+			+ main @g c:
+			+ retry: * body=a lost=1 losses=1 oid=5-0
+			+ retry: * body=z lost=1 losses=1 oid=%s`, last, last))
+		b.then(b.drop(false), "held dead=0 pending=0 retry=2 retrying=0 lag=0", "")
+		got := b.drop(true)
+		b.equal("forced", got, "removed dead=0 pending=0 retry=2 retrying=0 lag=0")
+	}},
 	{"ids: more digits are more, whatever the first", func(b *bench) {
 		b.given("main: 9-9 body=a\nmain: 10-1 body=b\nmain: 10-10 body=c\nmain @g: at 10-10\nmain @g c: 9-9 10-10\nmain @h: at 10-9\ngroups: g = 0-0|T-300000")
 		b.then(b.compact(false, false), "ok removed=1 floor=9-9 by g", "- main: 10-1 body=b\n+ meta: compacted = T\n+ meta: cursor = 9-9")

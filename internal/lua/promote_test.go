@@ -123,12 +123,55 @@ var promoteChecks = []check{
 	{"promote: a target of the wrong type is reported, nothing is lost", func(b *bench) {
 		b.given("parked: m/1-0 = body=a\nparked: m/2-0 = body=b\ndue: m/1-0 = T\ndue: m/2-0 = T\nretry = oops")
 		e := "error WRONGTYPE Operation against a key holding the wrong kind of value (XADD " + b.k.Retry + ")"
-		b.then(b.promote(false), "moved=0 ; "+e+" ; "+e, "")
+		postponed := "- due: m/1-0 = T\n- due: m/2-0 = T\n+ due: m/1-0 = T+60000\n+ due: m/2-0 = T+60000"
+		b.then(b.promote(false), "moved=0 ; "+e+" ; "+e, postponed)
+		b.then(b.promote(false), "moved=0", "")
+		b.do("DEL", b.k.Retry)
+		b.last = b.state()
+		b.at(60_000)
+		b.then(b.promote(false), "moved=2", `- parked: m/1-0 = body=a
+			- parked: m/2-0 = body=b
+			- due: m/1-0 = T+60000
+			- due: m/2-0 = T+60000
+			+ retry: * body=a
+			+ retry: * body=b`)
 	}},
 	{"promote: dead letters of the wrong type do not stop those behind", func(b *bench) {
 		b.given("parked: m/1-0 = raw junk\nparked: m/2-0 = body=b\ndue: m/1-0 = T\ndue: m/2-0 = T\ndlq = oops")
 		b.then(b.promote(false), "moved=1 ; error WRONGTYPE Operation against a key holding the wrong kind of value (XADD "+b.k.DLQ+")",
-			"- parked: m/2-0 = body=b\n- due: m/2-0 = T\n+ retry: * body=b")
+			"- parked: m/2-0 = body=b\n- due: m/2-0 = T\n+ retry: * body=b\n- due: m/1-0 = T\n+ due: m/1-0 = T+60000")
+	}},
+	{"promote: hundreds that cannot be moved do not stop those behind", func(b *bench) {
+		b.given("retry @g: at 0-0\ndlq = oops")
+		b.park(b.k.Due, b.k.Parked, 250, "junk")
+		for i := range 5 {
+			member := fmt.Sprintf("r/%d-0", i+1)
+			b.do("HSET", b.k.Parked, member, "\x014:body,1:a,")
+			b.do("ZADD", b.k.Due, epoch+1+i, member)
+		}
+		b.at(10)
+		round := func(steps ...string) {
+			for i, want := range steps {
+				moved, errors, _ := strings.Cut(b.promote(false), " ; ")
+				b.equal(fmt.Sprint("step ", i), fmt.Sprint(moved, " errors=", strings.Count(errors, "error WRONGTYPE")), want)
+			}
+		}
+		round("moved=0 errors=100", "moved=0 errors=100", "moved=5 errors=50", "moved=0 errors=0")
+		b.at(60_009)
+		round("moved=0 errors=0")
+		b.at(60_010)
+		round("moved=0 errors=100")
+		b.do("DEL", b.k.DLQ)
+		for i, want := range []int{100, 50, 0} {
+			got, err := PromoteRetries(b.ctx, b.r, b.k)
+			b.must(err)
+			b.equal(fmt.Sprint("mended, step ", i), len(got.Dead), want)
+		}
+		b.at(120_010)
+		got, err := PromoteRetries(b.ctx, b.r, b.k)
+		b.must(err)
+		b.equal("the last hundred", len(got.Dead), 100)
+		b.equal("left", b.c.Exists(b.ctx, b.k.Due, b.k.Parked).Val(), 0)
 	}},
 	{"promote: bounded in entries", func(b *bench) {
 		b.given("retry @g: at 0-0")

@@ -97,6 +97,10 @@ var seenByChance = []string{
 	"redrive to all groups",
 	"publish: no look for the marker",
 	"promote: ahead of its time",
+	"promote: what cannot be moved stays due",
+	"ack before copy: reclaim",
+	"ack before copy: dead",
+	"counters grow to ten digits: settle",
 	"promote: the id of a delayed message is lost",
 }
 

@@ -6,11 +6,13 @@ import (
 	"time"
 )
 
+// reclaim makes the next step of a walk over what owner holds; a new walk begins when the one before has ended.
 func (b *bench) reclaim(owner string, maxLost int) string {
-	got, err := Reclaim(b.ctx, b.r, b.k, owner, maxLost, time.Second, time.Minute)
+	got, err := Reclaim(b.ctx, b.r, b.k, owner, b.from, maxLost, time.Second, time.Minute)
 	b.must(err)
+	b.from = got.Next
 	out := []string{fmt.Sprint("moved=", got.Moved)}
-	if got.More {
+	if got.Next != "" {
 		out[0] += " more"
 	}
 	for _, id := range got.Deleted {
@@ -158,7 +160,7 @@ var reclaimChecks = []check{
 			+ main @g c:
 			+ retry: * body=a lost=1 losses=1 oid=1-0
 			+ retry: * body=b lost=1 losses=1 oid=2-0
-			+ retry: * body=c lost=1 losses=1000000000 oid=3-0`)
+			+ retry: * body=c lost=1 losses=999999999 oid=3-0`)
 	}},
 	{"reclaim: deleted entries are counted, not lost silently", func(b *bench) {
 		b.given(`main: 1-0 !
@@ -182,7 +184,7 @@ var reclaimChecks = []check{
 			main @g c: 1-0 2-0
 			workers: c = 1000|T|v|dead|
 			dlq = oops`)
-		b.then(b.reclaim("c", 3), "moved=1 more ; error WRONGTYPE Operation against a key holding the wrong kind of value (XADD "+b.k.DLQ+")",
+		b.then(b.reclaim("c", 3), "moved=1 ; error WRONGTYPE Operation against a key holding the wrong kind of value (XADD "+b.k.DLQ+")",
 			`- main @g c: 1-0 2-0
 			+ main @g c: 1-0
 			+ retry: * body=b lost=1 losses=1 oid=2-0`)
@@ -192,6 +194,72 @@ var reclaimChecks = []check{
 		b.then(b.reclaim("c", 3), "moved=1 ; dead lost * 1-0", `- main @g c: 1-0
 			+ main @g c:
 			+ dlq: * body=a lost=9 losses=1 oid=1-0 reason=lost`)
+	}},
+	{"reclaim: hundreds that cannot be moved do not stop those behind", func(b *bench) {
+		b.given("main @g: at 0-0\nretry @g: at 0-0\nworkers: c = 1000|T|v|dead|\ndlq = oops")
+		fill := func(key string, bad, good int) {
+			for i := range bad + good {
+				b.add(key, fmt.Sprintf("%d-0", i+1), "body", "a", "lost", []string{"9", "0"}[min(1, i/bad)])
+			}
+		}
+		fill(b.k.Main, 250, 3)
+		fill(b.k.Retry, 120, 2)
+		b.do("XREADGROUP", "GROUP", "g", "c", "COUNT", 1000, "STREAMS", b.k.Main, b.k.Retry, ">", ">")
+		walk := func(steps ...string) {
+			b.equal("begins", b.from, "")
+			for i, want := range steps {
+				moved, errors, _ := strings.Cut(b.reclaim("c", 3), " ; ")
+				b.equal(fmt.Sprint("step ", i), fmt.Sprint(moved, " errors=", strings.Count(errors, "error WRONGTYPE")), want)
+			}
+			b.equal("ended", b.from, "")
+		}
+		walk("moved=0 more errors=100", "moved=0 more errors=100", "moved=3 more errors=97", "moved=2 errors=73")
+		b.equal("held", b.remove("c"), "370")
+		walk("moved=0 more errors=100", "moved=0 more errors=100", "moved=0 more errors=100", "moved=0 errors=70")
+		b.do("DEL", b.k.DLQ)
+		for _, want := range []string{"moved=100 more", "moved=100 more", "moved=100 more", "moved=70"} {
+			moved, _, _ := strings.Cut(b.reclaim("c", 3), " ; ")
+			b.equal("mended", moved, want)
+		}
+		b.equal("dead", b.c.XLen(b.ctx, b.k.DLQ).Val(), 370)
+		b.equal("held", b.remove("c"), "0")
+	}},
+	{"reclaim: goes on where it stopped, also where that is gone", func(b *bench) {
+		b.given(`main: 1-0 body=a
+			main: 2-0 body=b
+			main @g: at 2-0
+			main @g c: 1-0 2-0
+			retry: 3-0 body=c
+			retry: 4-0 body=d
+			retry @g: at 4-0
+			retry @g c: 3-0 4-0
+			workers: c = 1000|T|v|dead|`)
+		b.from = "r/3-1"
+		b.then(b.reclaim("c", 3), "moved=1", "- retry: 4-0 body=d\n- retry @g c: 3-0 4-0\n+ retry @g c: 3-0\n+ retry: * body=d lost=1 losses=1 oid=4-0")
+		b.from = "m/1-1"
+		b.then(b.reclaim("c", 3), "moved=2", `- main @g c: 1-0 2-0
+			- retry: 3-0 body=c
+			- retry @g c: 3-0
+			+ main @g c: 1-0
+			+ retry @g c:
+			+ retry: * body=b lost=1 losses=1 oid=2-0
+			+ retry: * body=c lost=1 losses=1 oid=3-0`)
+	}},
+	{"reclaim: counters stop at nine digits", func(b *bench) {
+		b.given(`main: 1-0 body=a lost=999999999 losses=999999999
+			retry: 2-0 body=b lost=999999999 losses=999999998
+			retry @g: at 2-0
+			retry @g c: 2-0
+			main @g: at 1-0
+			main @g c: 1-0
+			workers: c = 1000|T|v|dead|2-0`)
+		b.then(b.reclaim("c", 3), "moved=2 ; dead lost * 1-0 ; dead lost * 2-0", `- main @g c: 1-0
+			- retry: 2-0 body=b lost=999999999 losses=999999998
+			- retry @g c: 2-0
+			+ main @g c:
+			+ retry @g c:
+			+ dlq: * body=a lost=999999999 losses=999999999 oid=1-0 reason=lost
+			+ dlq: * body=b lost=999999999 losses=999999999 oid=2-0 reason=lost`)
 	}},
 	{"reclaim: no group in one of the streams", func(b *bench) {
 		b.given("main: 1-0 body=a\nmain @g: at 1-0\nmain @g c: 1-0\nworkers: c = 1000|T|v|dead|")
@@ -203,7 +271,7 @@ var reclaimChecks = []check{
 	}},
 	{"reclaim: a stream of the wrong type", func(b *bench) {
 		b.given("main: 1-0 body=a\nmain @g: at 1-0\nmain @g c: 1-0\nworkers: c = 1000|T|v|dead|\nretry = oops")
-		_, err := Reclaim(b.ctx, b.r, b.k, "c", 3, time.Second, time.Minute)
+		_, err := Reclaim(b.ctx, b.r, b.k, "c", "", 3, time.Second, time.Minute)
 		if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
 			b.failf("error %v, want WRONGTYPE", err)
 		}

@@ -51,6 +51,12 @@ var redriveChecks = []check{
 			+ retry: * body=a headers={} x=y err=e oid=1-0 redriven=5
 			+ retry: * body=b oid=6-0 redriven=1`)
 	}},
+	{"redrive: counters stop at nine digits", func(b *bench) {
+		b.given("dlq: 5-0 body=a redriven=999999999 oid=1-0\ngroups: g = 0-0|T")
+		b.then(b.redrive(false, nil, Letter{EntryID: "5-0", ID: "1-0"}), "moved x/5-0", `- dlq: 5-0 body=a redriven=999999999 oid=1-0
+			+ due: x/5-0 = T
+			+ parked: x/5-0 = body=a oid=1-0 redriven=999999999`)
+	}},
 	{"redrive: a taken member is never overwritten", func(b *bench) {
 		b.given(`dlq: 5-0 body=new
 			groups: g = 0-0|T

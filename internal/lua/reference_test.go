@@ -21,6 +21,7 @@ type reference struct {
 	sent        map[string]string
 	position    string // recorded, of the group
 	other       string // last delivered of a foreign group that acks at once; "" = there is none
+	broken      bool   // the dead letters' key is of another type: who would die stays
 }
 
 // stream is a stream with the group's view of it.
@@ -38,9 +39,10 @@ type message struct {
 	item
 }
 
-// waiting is a message with a due time between two bounds; orphaned, it has none.
+// waiting is a message with a due time between two bounds; orphaned, it has none. raw is what a hand wrote over its value.
 type waiting struct {
 	item
+	raw      string
 	from, to int64
 	orphaned bool
 }
@@ -71,6 +73,9 @@ func (i item) String() string {
 	return fmt.Sprintf("%s [%s] rc=%d lost=%d losses=%d cut=%d redriven=%d err=%q reason=%q from=%q",
 		i.stable, showFields(i.rest), i.rc, i.lost, i.losses, i.cut, i.redriven, i.err, i.reason, i.from)
 }
+
+// up counts one more; a counter has at most nine digits.
+func up(n int) int { return min(n+1, 999_999_999) }
 
 // known gives the item the id it keeps from its first move on.
 func (e message) known() item {
@@ -124,6 +129,9 @@ func (r *reference) park(set map[string]*waiting, member string, i item, from, t
 }
 
 func (r *reference) bury(i item, reason string) string {
+	if r.broken {
+		return Failed
+	}
 	i.reason = reason
 	r.dead = append(r.dead, message{item: i})
 	return "dead " + reason + " *"
@@ -165,7 +173,7 @@ func (r *reference) settle(consumer string, most int, s Settlement, kept []strin
 	later := r.clock + s.Delay.Milliseconds()
 	switch s.Verb {
 	case Fail:
-		i.rc, i.lost, i.err = i.rc+1, 0, s.Error
+		i.rc, i.lost, i.err = up(i.rc), 0, s.Error
 		switch {
 		case s.Limit >= 0 && i.rc > s.Limit:
 			reply = r.bury(i, "retries")
@@ -179,14 +187,14 @@ func (r *reference) settle(consumer string, most int, s Settlement, kept []strin
 		reply = "parked " + r.park(r.parked, member, i, later, later)
 	case Bury:
 		if s.Counts {
-			i.rc++
+			i.rc = up(i.rc)
 		}
 		if s.Error != "" {
 			i.err = s.Error
 		}
 		reply = r.bury(i, s.Reason)
 	case Cut:
-		i.cut++
+		i.cut = up(i.cut)
 		if i.cut > s.Limit {
 			reply = r.bury(i, "cut")
 			break
@@ -195,6 +203,9 @@ func (r *reference) settle(consumer string, most int, s Settlement, kept []strin
 	case Release:
 		r.retry.entries = append(r.retry.entries, message{item: i})
 		reply = Released
+	}
+	if reply == Failed {
+		return reply
 	}
 	r.ack(s.Source, s.EntryID)
 	return reply
@@ -218,13 +229,14 @@ func (r *reference) reclaim(owner, suspect string, maxLost int, first, most int6
 				continue
 			}
 			i := e.known()
-			i.losses++
+			i.losses = up(i.losses)
 			if i.lost < 2 || src == Retry && id == suspect {
-				i.lost++
+				i.lost = up(i.lost)
 			}
 			switch {
+			case i.lost > maxLost && r.bury(i, "lost") == Failed:
+				continue
 			case i.lost > maxLost:
-				r.bury(i, "lost")
 			case i.lost >= 2:
 				delay := min(most, first<<(i.lost-2))
 				r.park(r.parked, src+"/"+id, i, r.clock, r.clock+delay)
@@ -238,8 +250,8 @@ func (r *reference) reclaim(owner, suspect string, maxLost int, first, most int6
 	return moved
 }
 
-// promote moves what is due; delayed messages get the id they were given.
-func (r *reference) promote(set map[string]*waiting, to *stream) (moved int) {
+// promote moves what is due; delayed messages get the id they were given. What it cannot move is due a minute later.
+func (r *reference) promote(set map[string]*waiting, to *stream) (moved int, lines string) {
 	due := slices.DeleteFunc(slices.Collect(maps.Keys(set)), func(m string) bool { return set[m].orphaned || set[m].from > r.clock })
 	slices.SortFunc(due, func(a, b string) int {
 		if d := set[a].from - set[b].from; d != 0 {
@@ -248,14 +260,25 @@ func (r *reference) promote(set map[string]*waiting, to *stream) (moved int) {
 		return strings.Compare(a, b)
 	})
 	for _, m := range due {
-		i := set[m].item
-		if strings.HasPrefix(m, "d-") {
-			i.stable = m
+		w := set[m]
+		if w.raw != "" {
+			said := r.bury(item{rest: []string{wire.Raw, w.raw, wire.Member, m}}, "malformed")
+			if said == Failed {
+				w.from, w.to = r.clock+60_000, r.clock+60_000
+				lines += " ; " + said
+				continue
+			}
+			lines += " ; " + said + " " + m
+		} else {
+			if strings.HasPrefix(m, "d-") {
+				w.stable = m
+			}
+			to.entries = append(to.entries, message{item: w.item})
+			moved++
 		}
-		to.entries = append(to.entries, message{item: i})
 		delete(set, m)
 	}
-	return len(due)
+	return moved, lines
 }
 
 // redrive is for the own group, or anew; the letter leaves the dead either way.
@@ -283,7 +306,7 @@ func (r *reference) redrive(at int, anew bool, body []byte) string {
 		r.main.entries = append(r.main.entries, message{item: item{rest: i.rest, from: i.stable}})
 		return "moved *"
 	}
-	i.redriven++
+	i.redriven = up(i.redriven)
 	return "moved " + r.park(r.parked, "x/"+e.id, i, r.clock, r.clock)
 }
 

@@ -14,15 +14,18 @@ import (
 
 func (d *driver) promote() {
 	if d.next(3) == 0 {
-		d.b.equal("promoted", d.b.promote(true), fmt.Sprint("moved=", d.r.promote(d.r.delayed, &d.r.main)))
+		moved, _ := d.r.promote(d.r.delayed, &d.r.main)
+		d.b.equal("promoted", d.b.promote(true), fmt.Sprint("moved=", moved))
 		return
 	}
 	orphans := len(slices.DeleteFunc(slices.Collect(maps.Values(d.r.parked)), func(w *waiting) bool { return !w.orphaned }))
-	want := fmt.Sprint("moved=", d.r.promote(d.r.parked, &d.r.retry))
+	moved, lines := d.r.promote(d.r.parked, &d.r.retry)
+	want := fmt.Sprint("moved=", moved)
 	if orphans > 0 {
 		want += " mismatch"
 	}
-	d.b.equal("promoted", d.b.promote(false), want)
+	refused := " WRONGTYPE Operation against a key holding the wrong kind of value (XADD " + d.b.k.DLQ + ")"
+	d.b.equal("promoted", strings.ReplaceAll(d.b.promote(false), refused, ""), want+moments(lines))
 }
 
 func (d *driver) letter() (int, Letter) {
@@ -119,9 +122,9 @@ func (d *driver) seek() {
 	d.b.equal("sought "+to, got, want)
 }
 
-// foreignHand deletes an entry, or takes a due time out.
+// foreignHand deletes an entry, takes a due time out, or writes over a parked value.
 func (d *driver) foreignHand() {
-	switch n := d.next(3); n {
+	switch n := d.next(4); n {
 	case 0, 1:
 		s, key := &d.r.main, d.b.k.Main
 		if n == 1 {
@@ -134,14 +137,54 @@ func (d *driver) foreignHand() {
 		d.note("deletes %s", id)
 		d.b.do("XDEL", key, id)
 		s.remove(id)
-	default:
-		members := slices.Sorted(maps.Keys(d.r.parked))
-		if len(members) == 0 {
-			return
+	case 2:
+		if m := d.member(); m != "" {
+			d.b.do("ZREM", d.b.k.Due, m)
+			d.r.parked[m].orphaned = true
 		}
-		m := members[d.next(len(members))]
-		d.b.do("ZREM", d.b.k.Due, m)
-		d.r.parked[m].orphaned = true
+	default:
+		d.spoil()
+	}
+}
+
+// member is one of the parked, "" when there is none.
+func (d *driver) member() string {
+	members := slices.Sorted(maps.Keys(d.r.parked))
+	if len(members) == 0 {
+		return ""
+	}
+	return members[d.next(len(members))]
+}
+
+func (d *driver) spoil() {
+	if m := d.member(); m != "" {
+		d.note("spoils %s", m)
+		d.b.do("HSET", d.b.k.Parked, m, "junk")
+		d.r.parked[m].raw = "junk"
+	}
+}
+
+const aside = ".aside" // behind the name of a key that another stands in for
+
+// breakDead makes the dead letters' key one of another type for a while.
+func (d *driver) breakDead() {
+	key, some := d.b.k.DLQ, d.b.c.Exists(d.b.ctx, d.b.k.DLQ).Val() == 1
+	if some {
+		d.b.do("RENAME", key, key+aside)
+	}
+	d.b.do("SET", key, "oops")
+	d.r.broken = true
+	if d.next(2) == 0 {
+		d.spoil()
+	}
+	for range 1 + d.next(6) {
+		[]func(*driver){(*driver).settle, (*driver).settle, (*driver).die, (*driver).reclaim, (*driver).promote}[d.next(5)](d)
+		d.compare()
+	}
+	d.r.broken = false
+	d.b.do("DEL", key)
+	if some {
+		d.b.do("RENAME", key+aside, key)
 	}
 }
 
@@ -190,7 +233,11 @@ func (d *driver) compare() {
 	p := d.b.c.Pipeline()
 	read := func(args ...any) *redis.Cmd { return p.Do(ctx, args...) }
 	main, retry := read("XINFO", "STREAM", k.Main, "FULL", "COUNT", 0), read("XINFO", "STREAM", k.Retry, "FULL", "COUNT", 0)
-	dead := read("XRANGE", k.DLQ, "-", "+")
+	deadKey := k.DLQ
+	if d.r.broken {
+		deadKey += aside
+	}
+	dead := read("XRANGE", deadKey, "-", "+")
 	parked, due := p.HGetAll(ctx, k.Parked), p.ZRangeWithScores(ctx, k.Due, 0, -1)
 	sparked, sdue := p.HGetAll(ctx, k.Stream.Parked), p.ZRangeWithScores(ctx, k.Stream.Due, 0, -1)
 	workers, position := p.HGetAll(ctx, k.Workers), p.HGet(ctx, k.Groups, "g")
@@ -270,12 +317,11 @@ func (d *driver) waiting(name string, want map[string]*waiting, values map[strin
 		}
 	}
 	for m, w := range want {
-		f, err := wire.Unpack(values[m])
-		if err != nil {
+		if w.raw != "" {
+			d.b.equal(name+": the spoiled "+m, values[m], w.raw)
+		} else if f, err := wire.Unpack(values[m]); err != nil {
 			d.b.failf("%s: %s: %v", name, m, err)
-			continue
-		}
-		if got := itemOf(f); got.String() != w.String() {
+		} else if got := itemOf(f); got.String() != w.String() {
 			d.b.failf("%s: %s is %v, want %v", name, m, got, w.item)
 		}
 		at, ok := due[m]

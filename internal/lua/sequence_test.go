@@ -80,6 +80,7 @@ var operations = []struct {
 	{2, "ensure", (*driver).ensure},
 	{1, "seek", (*driver).seek},
 	{1, "foreign hand", (*driver).foreignHand},
+	{2, "dead letters of another type", (*driver).breakDead},
 	{1, "arm", (*driver).arm},
 	{1, "cancel", (*driver).cancel},
 	{1, "janitor", (*driver).janitor},
@@ -119,6 +120,8 @@ var bodies = [][]string{
 	{"rc", "nan", "body", "d", "lost", "1", "cut", "1234567890"},
 	{"body", "e", "oid", "same"},
 	{"lost", "2", "body", "h"},
+	{"lost", "7", "body", "j"},
+	{"rc", "999999998", "cut", "999999999", "losses", "999999999", "body", "i"},
 	{"body", "f", "losses", "-1", "rc", "1", "body", "g", "err", "old"},
 }
 
@@ -328,10 +331,11 @@ func (d *driver) reclaim() {
 	for _, name := range slices.Sorted(maps.Keys(d.workers)) {
 		parts := strings.Split(d.workers[name], "|")
 		var moved int64
+		from := ""
 		for more, steps := true, 0; more; steps++ {
-			got, err := Reclaim(d.b.ctx, d.b.r, d.b.k, name, 3, time.Second, 3*time.Second)
+			got, err := Reclaim(d.b.ctx, d.b.r, d.b.k, name, from, 3, time.Second, 3*time.Second)
 			d.b.must(err)
-			moved, more = moved+got.Moved, got.More
+			moved, from, more = moved+got.Moved, got.Next, got.Next != ""
 			if steps > 20 {
 				d.b.fatalf("reclaim of %s does not end", name)
 			}

@@ -337,6 +337,26 @@ var settleChecks = []check{
 		b.then(b.settle("c", Settlement{Verb: Cut, Source: Main, EntryID: "99-0", Limit: 100}), "released",
 			"- main @g c: 99-0\n+ main @g c:\n+ retry: * body=a rc=999999999 cut=8 oid=99-0")
 	}},
+	{"settle: counters stop at nine digits", func(b *bench) {
+		b.given(`main: 1-0 body=a rc=999999999
+			main: 2-0 body=b rc=999999999
+			main: 3-0 body=c cut=999999999
+			main: 4-0 body=d rc=999999998
+			main @g: at 4-0
+			main @g c: 1-0 2-0 3-0 4-0`)
+		b.then(b.settle("c",
+			Settlement{Verb: Fail, Source: Main, EntryID: "1-0", Limit: -1, Error: "e"},
+			Settlement{Verb: Bury, Source: Main, EntryID: "2-0", Reason: "rejected", Counts: true},
+			Settlement{Verb: Cut, Source: Main, EntryID: "3-0", Limit: 100},
+			Settlement{Verb: Fail, Source: Main, EntryID: "4-0", Limit: 5, Error: "e"},
+		), "parked m/1-0 ; dead rejected * ; dead cut * ; dead retries *", `- main @g c: 1-0 2-0 3-0 4-0
+			+ main @g c:
+			+ due: m/1-0 = T
+			+ parked: m/1-0 = body=a rc=999999999 oid=1-0 err=e
+			+ dlq: * body=b rc=999999999 oid=2-0 reason=rejected
+			+ dlq: * body=c cut=999999999 oid=3-0 reason=cut
+			+ dlq: * body=d rc=999999999 oid=4-0 err=e reason=retries`)
+	}},
 	{"settle: the first of a name counts, all of it is replaced", func(b *bench) {
 		b.given("main: 1-0 rc=1 body=a rc=7 oid=o body=b oid=p err=x err=y\nmain @g: at 1-0\nmain @g c: 1-0")
 		b.then(b.settle("c", Settlement{Verb: Fail, Source: Main, EntryID: "1-0", Limit: 2, Delay: time.Second, Error: "e"}), "parked m/1-0",

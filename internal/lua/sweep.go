@@ -27,17 +27,17 @@ type Burial struct{ Reason, DeadID, Source string }
 
 // Reclaimed is what one step of emptying a dead consumer did.
 type Reclaimed struct {
-	More    bool // call again
+	Next    string // where the next step goes on; "" = that was all
 	Moved   int64
 	Deleted []string // pending entries that others had deleted
 	Dead    []Burial
 	Errors  []string // what could not be moved and stays
 }
 
-// Reclaim takes over, in one bounded step, what a consumer marked dead holds. Suspects wait a random part of a delay that
-// doubles from first up to most.
-func Reclaim(ctx context.Context, r Runner, k keys.Group, owner string, maxLost int, first, most time.Duration) (Reclaimed, error) {
-	args := append(make([]any, 0, 7+stepEntries), k.Group, owner, maxLost, stepEntries, stepBytes, first.Milliseconds(), most.Milliseconds())
+// Reclaim takes over, in one bounded step, what a consumer marked dead holds. from is "" or the Next of the step before.
+// Suspects wait a random part of a delay that doubles from first up to most.
+func Reclaim(ctx context.Context, r Runner, k keys.Group, owner, from string, maxLost int, first, most time.Duration) (Reclaimed, error) {
+	args := append(make([]any, 0, 8+stepEntries), k.Group, owner, maxLost, stepEntries, stepBytes, first.Milliseconds(), most.Milliseconds(), from)
 	for range stepEntries {
 		args = append(args, rand.IntN(1_000_000)) //nolint:gosec // jitter
 	}
@@ -46,7 +46,7 @@ func Reclaim(ctx context.Context, r Runner, k keys.Group, owner string, maxLost 
 	if err != nil {
 		return Reclaimed{}, err
 	}
-	out := Reclaimed{More: text(l[0]) == "more", Moved: number(l[1])}
+	out := Reclaimed{Next: text(l[0]), Moved: number(l[1])}
 	for _, line := range texts(l[3:]) {
 		verb, rest, _ := strings.Cut(line, " ")
 		switch verb {
@@ -57,9 +57,6 @@ func Reclaim(ctx context.Context, r Runner, k keys.Group, owner string, maxLost 
 		default:
 			out.Errors = append(out.Errors, rest)
 		}
-	}
-	if out.Moved+int64(len(out.Deleted)) == 0 {
-		out.More = false // what is left cannot be moved now: not before the next sweep
 	}
 	return out, nil
 }

@@ -310,6 +310,27 @@ var tickChecks = []check{
 			at += 250
 		}
 	}},
+	{"tick: names each of many dead owners before long", func(b *bench) {
+		b.given("gmeta: swept = T-1000")
+		args := []any{"HSET", b.k.Workers}
+		for i := range 130 {
+			args = append(args, fmt.Sprint("c", i), fmt.Sprintf("1000|%d|v|dead|", epoch-9000))
+		}
+		b.do(args...)
+		named := map[string]int{}
+		for i := range int64(50) {
+			b.at(i * 1003)
+			l, err := Tick(b.ctx, b.r, b.k, "", time.Second)
+			b.must(err)
+			once := map[string]bool{}
+			for _, name := range l.Dead {
+				once[name] = true
+				named[name]++
+			}
+			b.equal("different names", len(once), 20)
+		}
+		b.equal("named", len(named), 130)
+	}},
 	{"tick: records the position that loses nothing", func(b *bench) {
 		b.given(`main: 3-0 body=a
 			main: 5-0 body=b

@@ -37,19 +37,19 @@ return guarded(function()
     return {'young', 0, '', 0}
   end
 
-  -- floor: the least that any group needs; ceiling: up to here every group has been given all.
-  local floor, ceiling, holders = nil, nil, {}
+  -- floor: the least that any group needs; ceiling: up to here every group has been given all. The last possible entry stays.
+  local floor, ceiling, holders, last = nil, nil, {}, LAST .. '-' .. LAST
   for _, g in ipairs(list) do
-    local n = need(KEYS[1], g)
+    local n = need(KEYS[1], g) or last
     local c = floor and compare(n, floor) or -1
     if c < 0 then floor, holders = n, {} end
     if c <= 0 then holders[#holders + 1] = g.name end
-    local top = after(g.last)
+    local top = after(g.last) or last
     if not ceiling or compare(top, ceiling) < 0 then ceiling = top end
   end
   local keep = tonumber(retain) or 0
   if keep > 0 then
-    local young = int(math.max(0, t - keep)) .. '-0'
+    local young = keep < t and int(t - keep) .. '-0' or '0-1' -- below 0-1 there is no range
     if compare(young, floor) < 0 then floor, holders = young, {} end
     if compare(young, ceiling) < 0 then ceiling = young end
   end

@@ -14,7 +14,8 @@ return guarded(function()
   if not g and (not mark or string.sub(mark, 1, 1) == 'x') and dead == 0 then return {'missing', 0, 0, 0, 0, 0} end
   local retry, parked = redis.call('XLEN', KEYS[2]), redis.call('HLEN', KEYS[4])
   local pending = g and g.pending or 0
-  local lag = g and #redis.call('XRANGE', KEYS[1], after(g.last), '+', 'COUNT', 1) or 0
+  local unread = g and after(g.last)
+  local lag = unread and #redis.call('XRANGE', KEYS[1], unread, '+', 'COUNT', 1) or 0
   if dead > 0 or ARGV[2] ~= 'force' and pending + retry + parked + lag > 0 then
     return {'held', dead, pending, retry, parked, lag}
   end

@@ -24,7 +24,7 @@ return guarded(function()
       got = got + size(e[2])
       from = after(e[1])
     end
-    if #list < n then return {'', ''} end
+    if #list < n or not from then return {'', ''} end
     limit, bytes = limit - n, bytes - got
     if got < 16384 then ask = math.min(ask * 4, 100) end
   end

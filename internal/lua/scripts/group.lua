@@ -47,7 +47,7 @@ return guarded(function()
     if g.name == group then
       if not pos then
         keep(g.last)
-        redis.call('HSET', KEYS[3], group, before(need(KEYS[1], g)) .. '|' .. int(t))
+        redis.call('HSET', KEYS[3], group, position(KEYS[1], g) .. '|' .. int(t))
       end
       make(KEYS[2], '0')
       return {'exists', g.last}

@@ -27,11 +27,12 @@ end
 -- fixed-size marks without which a full server could never be drained.
 local function unlock(hash) redis.call('HDEL', hash, '') end
 
--- Counters count only when they are 1 to 9 digits.
+-- Counters count only when they are 1 to 9 digits, and so they stop there.
 local function counter(v)
   if v and #v <= 9 and string.match(v, '^%d+$') then return tonumber(v) end
   return 0
 end
+local function onemore(v) return math.min(counter(v) + 1, 999999999) end
 
 -- Entry ids compare as decimal strings.
 local function split(id) return string.match(id, '^(%d+)%-(%d+)$') end
@@ -63,9 +64,9 @@ local function step(s, up) -- a decimal string one up or down; nil below zero
   return r
 end
 local LAST = '18446744073709551615'
-local function after(id)
+local function after(id) -- nil behind the last possible id
   local ms, seq = split(id)
-  if seq == LAST then return ms == LAST and id or step(ms, true) .. '-0' end -- behind the last possible id is nothing
+  if seq == LAST then return ms ~= LAST and step(ms, true) .. '-0' or nil end
   return ms .. '-' .. step(seq, true)
 end
 local function before(id)
@@ -210,7 +211,8 @@ local function hand(k, f, set)
   return nil
 end
 
--- What a group still needs: the id from which on nothing may be trimmed, by its oldest pending and last delivered entry.
+-- What a group still needs: the id from which on nothing may be trimmed, by its oldest pending and last delivered entry;
+-- nil when it has read and acked the last possible id. And the position from which it could be made again.
 local function pairs_of(flat)
   local m = {}
   for i = 1, #flat, 2 do m[flat[i]] = flat[i + 1] end
@@ -222,7 +224,9 @@ local function groups_of(stream)
   local list = {}
   for i, g in ipairs(r) do
     local p = pairs_of(g)
-    list[i] = {name = p['name'], last = p['last-delivered-id'], pending = p['pending']}
+    local last = p['last-delivered-id']
+    if not string.find(last, '-', 1, true) then last = last .. '-0' end -- the embedded server keeps what it was given
+    list[i] = {name = p['name'], last = last, pending = p['pending']}
   end
   return list
 end
@@ -230,14 +234,19 @@ local function need(stream, g)
   local first = after(g.last)
   if g.pending and g.pending > 0 then
     local p = redis.call('XPENDING', stream, g.name)
-    if p[2] and compare(p[2], first) < 0 then first = p[2] end
+    if p[2] and (not first or compare(p[2], first) < 0) then first = p[2] end
   end
   return first
+end
+local function position(stream, g)
+  local n = need(stream, g)
+  return n and before(n) or g.last
 end
 
 -- Walks the entries of a range in steps that grow while bodies are small; true when the end was reached, and where it stood.
 local function walk(stream, from, to, limit, bytes, f)
   local ask = 2
+  if not from then return true end
   while limit > 0 and bytes > 0 do
     local n, got = math.min(ask, limit), 0
     local list = redis.call('XRANGE', stream, from, to, 'COUNT', n)
@@ -247,7 +256,7 @@ local function walk(stream, from, to, limit, bytes, f)
       from = after(e[1])
     end
     limit, bytes = limit - #list, bytes - got
-    if #list < n then return true, from end
+    if #list < n or not from then return true, from end
     if got < 16384 then ask = math.min(ask * 4, 100) end
   end
   return false, from

@@ -1,4 +1,5 @@
 -- promote: moves what is due from a parked set to a stream, in bounded steps. It pauses while the group has plenty to read.
+-- What cannot be moved is due again a minute later, so that it does not stand before what can.
 -- KEYS: 1 due, 2 parked, 3 target stream, 4 dlq for what cannot be read, 5 group meta
 -- ARGV: 1 group ('' = published with a delay: the target is the main stream), 2 most entries, 3 most bytes
 -- returns: {moved, missing, left, mismatch, lines…}: missing = members whose value is gone; left 1 = more is due now;
@@ -45,7 +46,6 @@ return guarded(function()
     return said
   end
 
-  -- What cannot be moved stays at the head of the set, so the walk goes past it.
   local skip = 0
   while limit > 0 and bytes > 0 do
     local list = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', int(t), 'LIMIT', skip, math.min(limit, 50))
@@ -55,7 +55,8 @@ return guarded(function()
       limit = limit - 1
       local ok, res = pcall(one, member)
       if not ok then
-        skip = skip + 1
+        local put = redis.pcall('ZADD', KEYS[1], 'XX', int(t + 60000), member)
+        if type(put) == 'table' and put.err then skip = skip + 1 end -- a full memory: the walk goes past it
         res = 'error ' .. message(res)
       end
       if res then out[#out + 1] = res end

@@ -2,16 +2,17 @@
 -- each other; what lost too many leases in a row is dead.
 -- KEYS: 1 main, 2 retry, 3 group due, 4 group parked, 5 dlq, 6 workers
 -- ARGV: 1 group, 2 the dead consumer, 3 most lost leases in a row, 4 most entries, 5 most bytes,
---       6 first delay of a suspect in ms, 7 its cap in ms, 8… a random number 0–999999 an entry
--- returns: {state, moved, deleted, lines…}: state more | empty | alive; a line for what is worth telling:
---   dead <reason> <dlq id> <entry id> | deleted <entry id> | error <text>
+--       6 first delay of a suspect in ms, 7 its cap in ms, 8 where to go on ('' = at the beginning),
+--       9… a random number 0–999999 an entry
+-- returns: {next, moved, deleted, lines…}: next = where to go on, '' = that was all, or the owner is not dead;
+--   a line for what is worth telling: dead <reason> <dlq id> <entry id> | deleted <entry id> | error <text>
 return guarded(function()
   local k = {m = KEYS[1], r = KEYS[2], dlq = KEYS[5]}
   local group, owner = ARGV[1], ARGV[2]
   local l = lease(redis.call('HGET', KEYS[6], owner))
-  if not l or l.state ~= 'dead' then return {'alive', 0, 0} end
-  local budget, bytes, rand = tonumber(ARGV[4]), tonumber(ARGV[5]), 8
-  local moved, deleted, failed, out = 0, 0, 0, {}
+  if not l or l.state ~= 'dead' then return {'', 0, 0} end
+  local budget, bytes, rand = tonumber(ARGV[4]), tonumber(ARGV[5]), 9
+  local moved, deleted, out = 0, 0, {}
 
   local function one(src, id)
     local f = entry(k[src], id)
@@ -22,9 +23,9 @@ return guarded(function()
     end
     bytes = bytes - size(f)
     local had = counter(field(f, 'lost'))
-    local lost = had + 1
+    local lost = onemore(field(f, 'lost'))
     if had >= SUSPECT and not (src == 'r' and l.suspect == id) then lost = had end -- it was not the one running alone
-    local set = {oid = stable(f, id), lost = int(lost), losses = int(counter(field(f, 'losses')) + 1)}
+    local set = {oid = stable(f, id), lost = int(lost), losses = int(onemore(field(f, 'losses')))}
     local said
     if lost > tonumber(ARGV[3]) then
       local at, why = bury(k, f, 'lost', set)
@@ -43,9 +44,12 @@ return guarded(function()
     return said
   end
 
+  local stream, from = string.match(ARGV[8], '^([mr])/(.+)$')
   for _, src in ipairs({'m', 'r'}) do
-    local start = '-'
-    while budget > 0 and bytes > 0 do
+    local start = src == stream and from or '-'
+    if src == 'm' and stream == 'r' then start = nil end
+    while start do -- nil behind the last possible id
+      if budget <= 0 or bytes <= 0 then return {src .. '/' .. start, moved, deleted, unpack(out)} end
       local list = redis.pcall('XPENDING', k[src], group, start, '+', math.min(budget, 50), owner)
       if list.err then
         if not string.find(list.err, 'NOGROUP', 1, true) then error(list.err, 0) end
@@ -57,14 +61,10 @@ return guarded(function()
         budget = budget - 1
         start = after(p[1])
         local ok, res = pcall(one, src, p[1])
-        if not ok then
-          failed = failed + 1
-          res = 'error ' .. message(res)
-        end
+        if not ok then res = 'error ' .. message(res) end
         if res then out[#out + 1] = res end
       end
     end
   end
-  local state = (budget > 0 and bytes > 0 and failed == 0) and 'empty' or 'more'
-  return {state, moved, deleted, unpack(out)}
+  return {'', moved, deleted, unpack(out)}
 end)

@@ -31,7 +31,7 @@ return guarded(function()
       set.oid, set.err, set.redriven, set.from = false, false, false, stable(f, id)
       where = append(KEYS[1], rewrite(f, set))
     else
-      set.oid, set.redriven = stable(f, id), int(counter(field(f, 'redriven')) + 1)
+      set.oid, set.redriven = stable(f, id), int(onemore(field(f, 'redriven')))
       where = park(KEYS[3], KEYS[2], 'x/' .. id, rewrite(f, set), now())
       redis.call('DEL', seen)
     end

@@ -13,8 +13,8 @@ return guarded(function()
   if at ~= '0' and at ~= '$' then
     local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
     local info = pairs_of(redis.call('XINFO', 'STREAM', KEYS[1]))
-    local added = info['entries-added']
-    if (not added or added > info['length']) and (not first or compare(after(at), first[1]) < 0) then
+    local added, behind = info['entries-added'], after(at)
+    if (not added or added > info['length']) and (not first or behind and compare(behind, first[1]) < 0) then
       if compare(at, info['last-generated-id']) < 0 then return {'trimmed', first and first[1] or ''} end
     end
   end

@@ -48,7 +48,7 @@ return guarded(function()
 
     if verb == 'release' or verb == 'cut' then
       if verb == 'cut' then
-        local cut = counter(field(f, 'cut')) + 1
+        local cut = onemore(field(f, 'cut'))
         set.cut = int(cut)
         if cut > tonumber(limit) then return dead('cut') end
       end
@@ -58,12 +58,12 @@ return guarded(function()
     end
     if verb == 'bury' then
       if text ~= '' then set.err = text end
-      if limit == '1' then set.rc = int(counter(field(f, 'rc')) + 1) end
+      if limit == '1' then set.rc = int(onemore(field(f, 'rc'))) end
       return dead(reason)
     end
     set.lost = false
     if verb == 'fail' then
-      local rc = counter(field(f, 'rc')) + 1
+      local rc = onemore(field(f, 'rc'))
       set.rc, set.err = int(rc), text
       local max = tonumber(limit)
       if max >= 0 and rc > max then return dead('retries') end

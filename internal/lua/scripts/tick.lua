@@ -85,7 +85,13 @@ return guarded(function()
         end
       end
       if changed then redis.call('HSET', KEYS[3], name, record(l)) end
-      if l.state == 'dead' and #dead < 20 then dead[#dead + 1] = name end
+      if l.state == 'dead' then dead[#dead + 1] = name end
+    end
+    -- At most 20 are named, where there are more from anywhere on: those that cannot be emptied hide no others.
+    if #dead > 20 then
+      local some = {}
+      for i = 1, 20 do some[i] = dead[(t + i) % #dead + 1] end
+      dead = some
     end
     -- Owners that the hash does not know (it was lost, or a late read ran) get a record and die of age like the others.
     for _, stream in ipairs({KEYS[1], KEYS[2]}) do
@@ -103,7 +109,7 @@ return guarded(function()
     if least then redis.call('HSET', KEYS[6], 'minvis', int(least)) else redis.call('HDEL', KEYS[6], 'minvis') end
     -- The position from which the group could be made again without losing anything.
     if last then
-      local pos = before(need(KEYS[1], last))
+      local pos = position(KEYS[1], last)
       local mark = redis.call('HGET', KEYS[5], group)
       local was, created = string.match(mark or '', '^([^|]*)|(%d*)')
       if was ~= pos then redis.call('HSET', KEYS[5], group, pos .. '|' .. (created or int(t))) end
