@@ -3,7 +3,6 @@
 package conn
 
 import (
-	"context"
 	"errors"
 	"net"
 	"slices"
@@ -47,7 +46,7 @@ func NotRun(err error) bool {
 		return true
 	}
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial" && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // Refused says that the server answered and did not run the command.

@@ -121,17 +121,19 @@ func (s *Sub) pick() *Run {
 }
 
 // takeOldLocked takes what has waited too long, for a worker that may be idle. The suspect that starts are held back for is
-// handed on once; when the same one comes again it is waited for.
+// handed on too; when the same one comes again it is waited for twice as long, until all that runs has ended meanwhile.
 func (s *Sub) takeOldLocked() []*Run {
-	before := time.Now().Add(-stale)
+	now := time.Now()
 	r := s.heldForLocked()
-	if r != nil && r.Msg.ID != s.held {
-		if r.arrived.Before(before) {
-			s.held, s.holding = r.Msg.ID, false
+	if r != nil {
+		if r.Msg.ID != s.held {
+			s.held, s.heldMost = r.Msg.ID, stale
 		}
-		r = nil
+		if now.Sub(r.arrived) > s.heldMost {
+			s.holding, s.heldMost, r = false, min(2*s.heldMost, time.Hour), nil
+		}
 	}
-	return s.buffer.takeOld(before, r)
+	return s.buffer.takeOld(now.Add(-stale), r)
 }
 
 // heldForLocked is the suspect that starts are held back for; nil when there is none.

@@ -37,13 +37,14 @@ type Sub struct {
 	retired  []*incarnation // fenced, with handlers still running
 	leftover []*incarnation // void: what stands under their names is handed back
 	buffer   buffer
-	busy     int    // slots whose handler runs
-	idle     int    // workers that wait
-	spawned  int    // workers in all
-	active   int    // started and not yet settled
-	alone    *Run   // the suspect that runs
-	holding  bool   // starts and reads are held back for the suspect at the front of the buffer
-	held     string // the suspect that was handed on last, by its stable id
+	busy     int           // slots whose handler runs
+	idle     int           // workers that wait
+	spawned  int           // workers in all
+	active   int           // started and not yet settled
+	alone    *Run          // the suspect that runs
+	holding  bool          // starts and reads are held back for the suspect at the front of the buffer
+	held     string        // the suspect that starts were held back for last, by its stable id,
+	heldMost time.Duration // and how long they are
 	paused   bool
 	stopping bool
 	reading  *conn.Reader // the reader's connection, once made
@@ -201,10 +202,31 @@ func (s *Sub) close() {
 	if !first {
 		return
 	}
-	s.loops.Wait()
-	s.settler.Wait()
-	s.leave()
+	s.dropReader()
+	ended := make(chan struct{})
+	go func() {
+		s.loops.Wait()
+		s.settler.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		s.leave()
+	case <-time.After(closeGrace): // the server does not answer; what waits for it ends with the client's own timeouts
+	}
 	close(s.done)
+}
+
+// closeGrace is how long loops may take to end that wait for an answer of the server.
+const closeGrace = time.Second
+
+// dropReader cuts a read that could not be woken.
+func (s *Sub) dropReader() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reading != nil {
+		_ = s.reading.Close() // nothing is expected of it any more
+	}
 }
 
 // leave removes the consumer's record. A handler that is still running keeps its lease for one more visibility timeout.
