@@ -124,6 +124,10 @@ func freePort() (int, error) {
 
 // launch starts the process and returns when it accepts connections.
 func (s *Server) launch() error {
+	flush, err := flushInterval()
+	if err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	args := slices.Concat(s.command[1:], []string{
@@ -143,10 +147,12 @@ func (s *Server) launch() error {
 	}()
 	limit := time.NewTimer(startTimeout)
 	defer limit.Stop()
-	var err error
 	select {
 	case <-p.out.ready:
 		s.run = p
+		if flush > 0 {
+			go flushScripts(s.Addr(), flush, p.done)
+		}
 		return nil
 	case <-p.done:
 		err = errExited
