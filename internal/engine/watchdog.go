@@ -62,16 +62,3 @@ func (s *Sub) checkSlot(sl *slot) (again time.Time, deaf *Run) {
 	}
 	return time.Time{}, nil
 }
-
-// stuck counts handlers that are deaf to their context.
-func (s *Sub) stuck() int {
-	n := 0
-	for _, sl := range s.slots {
-		sl.mu.Lock()
-		if sl.stuck {
-			n++
-		}
-		sl.mu.Unlock()
-	}
-	return n
-}

@@ -101,10 +101,6 @@ func Run(ctx context.Context, o Options) (t Tally, err error) {
 
 // play is the story, act by act.
 func (d *demo) play(ctx context.Context) error {
-	// The embedded server keeps a group's position as it was given, a real one as a whole entry id: so give it one.
-	if _, err := d.admin.Create(ctx, xstreamq.AfterID("0-0")); err != nil {
-		return err
-	}
 	_, err := d.queue.Subscribe(group, d.handle,
 		xstreamq.VisibilityTimeout(visibility), xstreamq.MaxRetries(maxRetries), xstreamq.Concurrency(8),
 		xstreamq.WithBackoff(xstreamq.Exponential{Initial: backoff}))
