@@ -32,7 +32,7 @@ type dlqFilter struct {
 
 func (f *dlqFilter) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.all, "all", false, "all of them")
-	fs.StringVar(&f.reason, "reason", "", "that died of `REASON`: retries, lost, rejected, no-body, overflow, cut, malformed, too-wide, expired")
+	fs.StringVar(&f.reason, "reason", "", "that died of `REASON`: retries, lost, rejected, no-body, overflow, cut, malformed, too-wide")
 	fs.StringVar(&f.error, "error", "", "whose error holds `TEXT`")
 	fs.StringVar(&f.body, "body", "", "whose body holds `TEXT`")
 	fs.StringArrayVar(&f.headers, "header", nil, "with this header, `key=value`; repeat for more")

@@ -183,9 +183,14 @@ func (d *demo) killSlow(ctx context.Context, slow *Process) error {
 	}
 	held := map[string]bool{}
 	for _, p := range pending {
-		if strings.HasPrefix(p.Consumer, "worker-2") {
-			held[p.EntryID] = true // on its first delivery, so the entry id is still the message's id
+		if !strings.HasPrefix(p.Consumer, "worker-2") {
+			continue
 		}
+		r, err := d.client.Admin().Stream(stream).Get(ctx, p.EntryID) // a retry's entry id is not the message's id
+		if err != nil {
+			return err
+		}
+		held[r.ID] = true
 	}
 	d.ledger.heldBy2(held)
 	go func() {
