@@ -47,6 +47,7 @@ type Outgoing struct {
 // Outcome of a delivery.
 type Outcome string
 
+// Outcomes of a delivery.
 const (
 	OutcomeAcked    Outcome = "acked"
 	OutcomeFailed   Outcome = "failed"   // to be retried

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -448,7 +449,7 @@ func OnDeadLetter(f func(context.Context, DeadLetter)) SubscribeOption {
 		if f == nil {
 			return invalid("OnDeadLetter", "nil", "a function")
 		}
-		s.onDeadLetter = append(s.onDeadLetter[:len(s.onDeadLetter):len(s.onDeadLetter)], f)
+		s.onDeadLetter = append(slices.Clip(s.onDeadLetter), f)
 		return nil
 	}
 }
@@ -461,7 +462,7 @@ func WithMiddleware(m ...Middleware) SubscribeOption {
 				return invalid("WithMiddleware", "nil", "a function")
 			}
 		}
-		s.middleware = append(s.middleware[:len(s.middleware):len(s.middleware)], m...)
+		s.middleware = append(slices.Clip(s.middleware), m...)
 		return nil
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -297,9 +298,7 @@ func (p *publisher) begin(ctx context.Context, m *outbound) (context.Context, *O
 			due = time.Now().Add(m.cfg.delay)
 		}
 		out = &Outgoing{Stream: m.keys.Name, Headers: map[string]string{}, Body: m.body, DedupeID: m.cfg.dedupe, Due: due}
-		for k, v := range headers {
-			out.Headers[k] = v
-		}
+		maps.Copy(out.Headers, headers)
 		ctx = p.c.hooks.publishStart(ctx, out)
 		headers = out.Headers
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -220,8 +221,8 @@ func (s *Subscription) engineConfig(k keys.Group, retain string, cfg subscribeCo
 		e = e.withDefaults(visibility)
 		backoff, first = e, e.Initial
 	}
-	for i := len(cfg.middleware) - 1; i >= 0; i-- {
-		h = cfg.middleware[i](h)
+	for _, m := range slices.Backward(cfg.middleware) {
+		h = m(h)
 	}
 	return engine.Config{
 		Redis: c.rdb, Keys: k, ConsumerPrefix: c.cfg.consumerPrefix, Version: version,
