@@ -26,7 +26,8 @@ type Delivery struct {
 
 // Extend lets the handler run until by from now (never shorter than it already may). The lease is the consumer's and goes on
 // meanwhile, so a crash is still noticed within one visibility timeout. Errors: ErrLeaseExpired, ErrInvalidOption when by is
-// not positive. A Message made by hand has no lease: nil.
+// not positive, ErrHandlerTimeout and ErrShutdown when the handler's context has ended so. A Message made by hand has no
+// lease: nil.
 func (d *Delivery) Extend(ctx context.Context, by time.Duration) error {
 	if by <= 0 {
 		return invalid("Extend", by, "a positive duration")

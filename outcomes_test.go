@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/xstreamq/xstreamq"
 	"github.com/xstreamq/xstreamq/internal/wire"
 )
@@ -343,6 +345,41 @@ func TestOnDeadLetter(t *testing.T) {
 	silent(t, told, 100*time.Millisecond, "told twice")
 }
 
+// A message that lost too many workers is told to the worker that buried it.
+func TestOnDeadLetterOfLostMessages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	told := make(chan xstreamq.DeadLetter, 5)
+	var reclaimed atomic.Int32
+	c := s.open(xstreamq.WithHooks(xstreamq.Hooks{Reclaimed: func(_ context.Context, g xstreamq.GroupRef, n int) {
+		if g.Stream == "orders" && g.Group == "svc" {
+			reclaimed.Add(int32(n))
+		}
+	}}))
+	handled := make(chan *xstreamq.Message[order], 5)
+	s.subscribe(c, func(_ context.Context, m *xstreamq.Message[order]) error { handled <- m; return nil },
+		xstreamq.VisibilityTimeout(time.Second), xstreamq.MaxLost(1), xstreamq.OnDeadLetter(func(_ context.Context, l xstreamq.DeadLetter) { told <- l }))
+	pipe := s.rdb.TxPipeline()
+	pipe.XGroupCreateMkStream(t.Context(), s.keys.Main, "svc", "0")
+	once := pipe.XAdd(t.Context(), &redis.XAddArgs{Stream: s.keys.Main, Values: []string{"body", `{"id":1}`, "lost", "1", "losses", "5", "rc", "2"}})
+	fresh := pipe.XAdd(t.Context(), &redis.XAddArgs{Stream: s.keys.Main, Values: []string{"body", `{"id":2}`}})
+	pipe.Do(t.Context(), "xreadgroup", "group", "svc", "dead~worker", "streams", s.keys.Main, ">")
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.start(c)
+	l := receiveOne(t, told, "the dead letter")
+	if l.ID != once.Val() || l.Reason != xstreamq.ReasonLost || l.Lost != 2 || l.Attempts != 2 {
+		t.Errorf("told %+v", l)
+	}
+	if m := receiveOne(t, handled, "the other message"); m.ID != fresh.Val() || m.Lost != 1 || m.Attempt != 1 {
+		t.Errorf("handled %+v", m)
+	}
+	s.settled()
+	s.eventually(func() bool { return reclaimed.Load() == 2 }, "the hook was told of %v messages, want 2", &reclaimed)
+	silent(t, told, 100*time.Millisecond, "told twice")
+}
+
 // Who waits for a client to stop has been told of every dead letter it made.
 func TestOnDeadLetterBeforeStopReturns(t *testing.T) {
 	t.Parallel()
@@ -453,6 +490,9 @@ func TestHandlerTimeout(t *testing.T) {
 				}
 				<-ctx.Done()
 				ended <- end{time.Since(start), context.Cause(ctx)}
+				if err := m.Extend(ctx, time.Hour); !errors.Is(err, xstreamq.ErrHandlerTimeout) {
+					t.Errorf("Extend when it is over: %v", err)
+				}
 				return answer(ctx)
 			}, xstreamq.HandlerTimeout(200*time.Millisecond), xstreamq.MaxRetries(1))
 			s.publish(1, 1)

@@ -509,3 +509,31 @@ func TestReadsDoNotUseThePool(t *testing.T) {
 		t.Errorf("a ping through a pool of one took %v beside three blocked reads", took)
 	}
 }
+
+// An id from the far future moves the stream's clock, not ours: what is due stays due by the server's time.
+func TestIDFromTheFuture(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	got := make(chan *xstreamq.Message[order], 10)
+	c := s.worker(func(_ context.Context, m *xstreamq.Message[order]) error {
+		got <- m
+		if m.Attempt == 1 {
+			return errors.New("once")
+		}
+		return nil
+	})
+	if err := s.rdb.Do(t.Context(), "xadd", s.keys.Main, "9999999999999-18446744073709551614", "body", `{"id":1}`).Err(); err != nil {
+		t.Fatal(err)
+	}
+	start := s.serverTime()
+	p, err := s.queue(c).Publish(t.Context(), order{2}, xstreamq.Delay(200*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range receive(t, got, 4, "both, twice") {
+		if m.ID == p.ID && (s.serverTime().Sub(start) < 200*time.Millisecond || m.PublishedAt.Sub(start).Abs() > time.Minute) {
+			t.Errorf("the delayed message came after %v, published at %v", s.serverTime().Sub(start), m.PublishedAt)
+		}
+	}
+	s.settled()
+}
