@@ -113,8 +113,7 @@ func newClient(rdb redis.UniversalClient, cfg clientConfig) *Client {
 // parseURL never repeats the URL in an error: it may hold a password.
 func parseURL(raw string) (*redis.UniversalOptions, error) {
 	bad := func(err error) error {
-		var ue *url.Error
-		if errors.As(err, &ue) {
+		if ue, ok := errors.AsType[*url.Error](err); ok {
 			err = ue.Err
 		}
 		return fmt.Errorf("%w: URL: %w; a form is redis://[user:password@]host:6379[/db] (special characters in a password percent-encoded)", ErrInvalidOption, err)

@@ -218,7 +218,7 @@ func TestKilledWorkersLeaveNoLocks(t *testing.T) {
 	s.settled()
 	g := s.keys
 	kept := map[string]bool{
-		g.Main: true, g.Retry: true, g.DLQ: true, g.Workers: true, g.Meta: true, g.Stream.Meta: true, g.Stream.Groups: true,
+		g.Main: true, g.Retry: true, g.DLQ: true, g.Workers: true, g.Meta: true, g.Stream.Meta: true, g.Groups: true,
 		s.prefix + keys.Registry: true, g.Due: true, g.Parked: true,
 	}
 	for _, key := range s.rdb.Keys(t.Context(), s.prefix+"*").Val() {

@@ -350,16 +350,6 @@ func (b *logbook) count() int {
 	return len(b.lines)
 }
 
-// field is the first value of a name.
-func field(m wire.Message, name string) (string, bool) {
-	for i := 0; i+1 < len(m.Fields); i += 2 {
-		if m.Fields[i] == name {
-			return m.Fields[i+1], true
-		}
-	}
-	return "", false
-}
-
 // bodies are the numbers of orders, sorted.
 func bodies(t testing.TB, list []wire.Message) (out []int) {
 	t.Helper()

@@ -219,7 +219,7 @@ func TestLifecycleOrders(t *testing.T) {
 				t.Fatal(err)
 			}
 			sub := s.subscribe(c, nothing)
-			for _, step := range strings.Fields(order) {
+			for step := range strings.FieldsSeq(order) {
 				name, refused := strings.CutSuffix(step, "?")
 				err := steps[name](c)
 				if refused && !errors.Is(err, xstreamq.ErrClosed) || !refused && err != nil {
@@ -318,7 +318,9 @@ func TestStartTellsWhatNoWaitingMends(t *testing.T) {
 		want error
 		text string
 	}{
-		{old, xstreamq.ErrUnsupportedServer, "XAUTOCLAIM"}, {locked, xstreamq.ErrAuth, "NOAUTH"}, {newer, xstreamq.ErrFormat, "orders"},
+		{old, xstreamq.ErrUnsupportedServer, "XAUTOCLAIM"},
+		{locked, xstreamq.ErrAuth, "NOAUTH"},
+		{newer, xstreamq.ErrFormat, "orders"},
 		{limited, xstreamq.ErrAuth, "registry"},
 	} {
 		for _, run := range []bool{true, false} {
@@ -645,7 +647,7 @@ func TestGroupRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	pipe := s.rdb.TxPipeline()
-	pipe.HSet(ctx, s.keys.Stream.Groups, "svc", "x|"+fmt.Sprint(time.Now().UnixMilli()))
+	pipe.HSet(ctx, s.keys.Groups, "svc", "x|"+fmt.Sprint(time.Now().UnixMilli()))
 	pipe.XGroupDestroy(ctx, s.keys.Main, "svc")
 	pipe.Del(ctx, s.keys.Retry, s.keys.Workers)
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -699,7 +701,7 @@ func TestNoGoroutineOutlivesClose(t *testing.T) { //nolint:paralleltest // it co
 
 // ours counts goroutines that run code of this module, but for the tests' own.
 func ours() (n int) {
-	for _, g := range strings.Split(string(allStacks()), "\n\n") {
+	for g := range strings.SplitSeq(string(allStacks()), "\n\n") {
 		if strings.Contains(g, "xstreamq/internal/engine.") || strings.Contains(g, "xstreamq/internal/commit.") ||
 			strings.Contains(g, "xstreamq/internal/conn.") || strings.Contains(g, "xstreamq.(*") {
 			n++

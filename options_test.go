@@ -116,9 +116,13 @@ func TestOptionsAreChecked(t *testing.T) {
 		err  error
 		part string
 	}{
-		{client(xstreamq.Prefix("a{b")), `"a{b"`}, {client(xstreamq.Prefix(strings.Repeat("p", 201))), "201 bytes"}, {client(xstreamq.Prefix("a b")), `"a b"`},
-		{client(xstreamq.ConsumerPrefix("")), `""`}, {client(xstreamq.ConsumerPrefix("a\nb")), `"a\nb"`},
-		{publish(xstreamq.DedupeID("")), "0 bytes"}, {publish(xstreamq.DedupeID(strings.Repeat("d", 201))), "201 bytes"},
+		{client(xstreamq.Prefix("a{b")), `"a{b"`},
+		{client(xstreamq.Prefix(strings.Repeat("p", 201))), "201 bytes"},
+		{client(xstreamq.Prefix("a b")), `"a b"`},
+		{client(xstreamq.ConsumerPrefix("")), `""`},
+		{client(xstreamq.ConsumerPrefix("a\nb")), `"a\nb"`},
+		{publish(xstreamq.DedupeID("")), "0 bytes"},
+		{publish(xstreamq.DedupeID(strings.Repeat("d", 201))), "201 bytes"},
 	} {
 		if !errors.Is(x.err, xstreamq.ErrInvalidName) || !strings.Contains(x.err.Error(), x.part) {
 			t.Errorf("%v, want ErrInvalidName with %s", x.err, x.part)

@@ -52,8 +52,8 @@ func TestFailureIsParked(t *testing.T) {
 // Attempts go up by one, retries wait at least their backoff, and past the maximum the message is dead.
 func TestRetriesUntilDead(t *testing.T) {
 	t.Parallel()
-	for _, max := range []int{0, 1, 3} {
-		t.Run(fmt.Sprint(max), func(t *testing.T) {
+	for _, most := range []int{0, 1, 3} {
+		t.Run(fmt.Sprint(most), func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)
 			type run struct {
@@ -65,11 +65,11 @@ func TestRetriesUntilDead(t *testing.T) {
 			s.worker(func(_ context.Context, m *xstreamq.Message[order]) error {
 				runs <- run{m.Attempt, m.MaxAttempts, m.ID, s.serverTime()}
 				return fmt.Errorf("failure %d", m.Attempt)
-			}, xstreamq.MaxRetries(max), xstreamq.WithBackoff(xstreamq.BackoffFunc(func(int, error) time.Duration { return 150 * time.Millisecond })))
+			}, xstreamq.MaxRetries(most), xstreamq.WithBackoff(xstreamq.BackoffFunc(func(int, error) time.Duration { return 150 * time.Millisecond })))
 			id := s.publish(1, 1)[0]
-			list := receive(t, runs, max+1, "attempts")
+			list := receive(t, runs, most+1, "attempts")
 			for i, r := range list {
-				if r.attempt != i+1 || r.most != max+1 || r.id != id {
+				if r.attempt != i+1 || r.most != most+1 || r.id != id {
 					t.Errorf("run %d: %+v", i, r)
 				}
 				if i > 0 && r.at.Sub(list[i-1].at) < 150*time.Millisecond {
@@ -77,7 +77,7 @@ func TestRetriesUntilDead(t *testing.T) {
 				}
 			}
 			m := s.dead(1)[0]
-			if m.ID != id || m.RC != max+1 || m.Reason != "retries" || m.Err != fmt.Sprintf("failure %d", max+1) || m.Body != `{"id":1}` {
+			if m.ID != id || m.RC != most+1 || m.Reason != "retries" || m.Err != fmt.Sprintf("failure %d", most+1) || m.Body != `{"id":1}` {
 				t.Errorf("dead letter %+v", m)
 			}
 			s.settled()
@@ -660,9 +660,9 @@ func TestDraining(t *testing.T) {
 func TestExponential(t *testing.T) {
 	t.Parallel()
 	steady := xstreamq.Exponential{Initial: time.Second, Max: 10 * time.Second, Jitter: -1}
-	for attempt, want := range []time.Duration{1, 1, 2, 4, 8, 10, 10} {
-		if got := steady.Delay(attempt, nil); got != want*time.Second {
-			t.Errorf("attempt %d waits %v, want %v", attempt, got, want*time.Second)
+	for attempt, want := range []float64{1, 1, 2, 4, 8, 10, 10} {
+		if got := steady.Delay(attempt, nil); got.Seconds() != want {
+			t.Errorf("attempt %d waits %v, want %v s", attempt, got, want)
 		}
 	}
 	var jittered xstreamq.Exponential

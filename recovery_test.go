@@ -100,7 +100,7 @@ func TestServerRestart(t *testing.T) {
 	var publishers sync.WaitGroup
 	for range 4 {
 		publishers.Go(func() {
-			for i := 0; i < 150; i++ {
+			for i := range 150 {
 				p, err := q.Publish(ctx, order{i})
 				if err == nil {
 					mu.Lock()
@@ -179,7 +179,7 @@ func TestVanished(t *testing.T) {
 		"all":      func(s *site) error { return s.rdb.FlushAll(s.t.Context()).Err() },
 		"workers":  func(s *site) error { return s.rdb.Del(s.t.Context(), s.keys.Workers).Err() },
 		"renamed":  func(s *site) error { return s.rdb.Rename(s.t.Context(), s.keys.Main, s.prefix+"elsewhere").Err() },
-		"recorded": func(s *site) error { return s.rdb.Del(s.t.Context(), s.keys.Main, s.keys.Stream.Groups).Err() },
+		"recorded": func(s *site) error { return s.rdb.Del(s.t.Context(), s.keys.Main, s.keys.Groups).Err() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -195,7 +195,7 @@ func TestVanished(t *testing.T) {
 			s.settled()
 			s.eventually(func() bool { // the position is recorded by a sweep
 				last := s.rdb.XRevRangeN(t.Context(), s.keys.Main, "+", "-", 1).Val()
-				return strings.HasPrefix(s.rdb.HGet(t.Context(), s.keys.Stream.Groups, "svc").Val(), last[0].ID+"|")
+				return strings.HasPrefix(s.rdb.HGet(t.Context(), s.keys.Groups, "svc").Val(), last[0].ID+"|")
 			}, "the position is recorded")
 			if err := do(s); err != nil {
 				t.Fatal(err)
@@ -290,9 +290,9 @@ func TestFullMemory(t *testing.T) {
 	s.worker(handler, opts...)
 	ids := s.publish(1, 10)
 	receive(t, begun, 10, "handlers")
-	set := func(max string) {
+	set := func(most string) {
 		t.Helper()
-		if err := s.rdb.ConfigSet(t.Context(), "maxmemory", max).Err(); err != nil {
+		if err := s.rdb.ConfigSet(t.Context(), "maxmemory", most).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -109,8 +109,8 @@ func TestWaitFor(t *testing.T) {
 
 func TestBackoff(t *testing.T) {
 	t.Parallel()
-	for try, most := range []time.Duration{50, 100, 200, 400, 800, 1600, 2000, 2000, 2000} {
-		most *= time.Millisecond
+	for try, ms := range []int64{50, 100, 200, 400, 800, 1600, 2000, 2000, 2000} {
+		most := time.Duration(ms) * time.Millisecond
 		for range 200 {
 			if d := Backoff(try); d < most/2 || d > most {
 				t.Fatalf("try %d waits %v, want %v to %v", try, d, most/2, most)
