@@ -2,8 +2,10 @@
 .DEFAULT_GOAL := help
 MODULES = $(shell go list -m -f '{{.Dir}}')
 FUZZTIME = 10s
-CHECKS = test race flush lint alone modcheck size docs fuzz
-.PHONY: help setup test race flush vet lint fmt tidy alone modcheck fuzz size docs model mutants real check
+PROFILE = short
+ARGS = -seed 1
+CHECKS = test race flush lint alone modcheck size docs fuzz chaos
+.PHONY: help setup test race flush vet lint fmt tidy alone modcheck fuzz size docs model mutants real chaos check
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
@@ -59,6 +61,9 @@ mutants: ## each script with a rule taken out: the tests must catch every one
 
 real: ## make real FILE=x.ndjson: a whole file of payloads through the CLI and a real redis-server
 	scripts/real.sh "$(FILE)"
+
+chaos: setup ## loadtest's trials: PROFILE=short (go run ./loadtest/cmd/chaos -list), ARGS='-seed 7'
+	go run ./loadtest/cmd/chaos -profile $(PROFILE) $(ARGS)
 
 check: ## everything .ci/run runs, with the time of each
 	@for c in $(CHECKS); do began=$$(date +%s); echo "== $$c"; $(MAKE) --no-print-directory $$c || exit 1; \

@@ -30,6 +30,8 @@ type Sub struct {
 	seen    *commit.Group[*seenCheck]
 	slots   []*slot
 	tidied  time.Time // the sweeper's: when the janitor last walked
+	// The ticker's: the registry does not have the group yet.
+	unlisted bool
 
 	mu       sync.Mutex
 	cond     sync.Cond // workers: something to start; reader: room, or a lease

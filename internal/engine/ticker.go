@@ -92,12 +92,7 @@ func (s *Sub) begin() error {
 	case err != nil:
 		return err
 	}
-	k := s.cfg.Keys
-	err = s.cfg.Redis.SAdd(ctx, k.Registry(), k.Member(""), k.Member(k.Group)).Err()
-	switch {
-	case conn.Auth(err):
-		return fmt.Errorf("%w: key %s: %w", ErrAuth, k.Registry(), err)
-	case err != nil:
+	if err := s.list(); err != nil {
 		return err
 	}
 	switch what {
@@ -133,6 +128,23 @@ func (s *Sub) begin() error {
 	}
 	s.recovered()
 	return nil
+}
+
+// list enters stream and group in the registry. A full memory refuses it, unlike the scripts of a start. The registry only
+// says where to look, and a backlog is to be drained: so the work begins all the same, and ticks try again.
+func (s *Sub) list() error {
+	k := s.cfg.Keys
+	err := s.bounded(s.life, conn.Deadline, func(ctx context.Context) error {
+		return s.cfg.Redis.SAdd(ctx, k.Registry(), k.Member(""), k.Member(k.Group)).Err()
+	})
+	s.unlisted = err != nil
+	switch {
+	case conn.Code(err) == "OOM":
+		return nil
+	case conn.Auth(err):
+		return fmt.Errorf("%w: key %s: %w", ErrAuth, k.Registry(), err)
+	}
+	return err
 }
 
 // probe asks whether the server knows the youngest command that all depends on. A server that hides COMMAND counts as able.
@@ -171,6 +183,9 @@ func (s *Sub) tick(inc *incarnation, interval time.Duration) (time.Duration, err
 		return 0, nil
 	}
 	inc.renew(sent)
+	if s.unlisted {
+		_ = s.list() // the next tick tries again
+	}
 	switch look.State {
 	case lua.StateOK:
 	case lua.StateRemoved:
