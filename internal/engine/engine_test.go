@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/xstreamq/xstreamq/internal/keys"
 	"github.com/xstreamq/xstreamq/internal/lua"
 	"github.com/xstreamq/xstreamq/internal/redistest"
@@ -123,6 +125,64 @@ func TestLostLease(t *testing.T) {
 	defer s.mu.Unlock()
 	if s.current != nil || s.buffer.len() != 0 || len(inc.held) != 0 || len(s.leftover) != 1 {
 		t.Errorf("current %v, %d buffered, %d held, %d names left to hand back", s.current, s.buffer.len(), len(inc.held), len(s.leftover))
+	}
+}
+
+// Nothing starts beside a suspect, not even what was read with it.
+func TestNothingBesideASuspect(t *testing.T) {
+	t.Parallel()
+	ran := make(chan string, 10)
+	release := make(chan struct{})
+	s, inc, _ := still(t, func(_ context.Context, r *Run) Verdict {
+		ran <- r.Msg.EntryID
+		<-release
+		return Verdict{Verb: lua.Ack}
+	})
+	inc.renew(time.Now())
+	s.push(inc, []*Run{s.delivery(inc, lua.Main, "1-0", suspectAt), s.delivery(inc, lua.Main, "2-0", 0), s.delivery(inc, lua.Main, "3-0", 0)})
+	if id := <-ran; id != "1-0" {
+		t.Errorf("%s started first", id)
+	}
+	s.broadcast()
+	select {
+	case id := <-ran:
+		t.Errorf("%s started beside the suspect", id)
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(release)
+}
+
+// Once another server process answers, an entry's id may be another's: only the script that checks the owner acks it.
+func TestFencedAcksCheckTheOwner(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	s, inc, ends := still(t, func(context.Context, *Run) Verdict {
+		<-release
+		return Verdict{Verb: lua.Ack}
+	})
+	k := s.cfg.Keys
+	for _, args := range [][]any{
+		{"xadd", k.Main, "1-0", "body", "the new master's message"}, {"xgroup", "create", k.Main, k.Group, "0"}, {"xgroup", "create", k.Retry, k.Group, "0", "mkstream"},
+		{"xreadgroup", "group", k.Group, "its reader", "streams", k.Main, ">"},
+	} {
+		if err := s.cfg.Redis.(*redis.Client).Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inc.renew(time.Now())
+	s.push(inc, []*Run{s.delivery(inc, lua.Main, "1-0", 0)})
+	redistest.Eventually(t, 5*time.Second, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.busy == 1
+	}, "it runs")
+	s.fence()
+	close(release)
+	if e := <-ends; e.Outcome != LostIt {
+		t.Errorf("end %+v", e)
+	}
+	if p, err := s.cfg.Redis.XPending(t.Context(), k.Main, k.Group).Result(); err != nil || p.Count != 1 {
+		t.Errorf("%+v, %v: another's message was acked", p, err)
 	}
 }
 
