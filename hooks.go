@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Hooks is the one telemetry seam. Nil fields are skipped; they run on the hot path, a panic in one is logged.
+// Hooks is the one telemetry seam. Nil fields are skipped; they run on the hot path, a panic in one is logged. What DeadLettered,
+// GroupRemade, Connection and Paused do holds nothing up: they run beside it, in the order of what they tell.
 // Start hooks return the context that the handler (or the publish) goes on with: tracing needs no middleware.
 type Hooks struct {
 	// PublishStart may add headers.

@@ -196,6 +196,8 @@ type publisher struct {
 
 	mu    sync.Mutex
 	known map[string]bool // streams that the registry has
+	alone int             // publishes under way by the script, which the group does not know
+	idle  sync.Cond       // there are none
 }
 
 // Most messages a pipeline carries.
@@ -203,6 +205,7 @@ const pipelineMost = 1024
 
 func newPublisher(c *Client) *publisher {
 	p := &publisher{c: c, known: map[string]bool{}}
+	p.idle.L = &p.mu
 	p.group = commit.New(pipelineMost, p.flush)
 	return p
 }
@@ -216,7 +219,35 @@ func (p *publisher) bound(ctx context.Context) (context.Context, context.CancelF
 }
 
 // wait returns when nothing is on its way, or after d.
-func (p *publisher) wait(d time.Duration) { p.group.WaitFor(d) }
+func (p *publisher) wait(d time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	p.group.WaitFor(d)
+	defer context.AfterFunc(ctx, func() {
+		p.mu.Lock()
+		p.idle.Broadcast()
+		p.mu.Unlock()
+	})()
+	p.mu.Lock()
+	for p.alone > 0 && ctx.Err() == nil {
+		p.idle.Wait()
+	}
+	p.mu.Unlock()
+}
+
+// begun counts a publish by the script, until ended is called.
+func (p *publisher) begun() (ended func()) {
+	p.mu.Lock()
+	p.alone++
+	p.mu.Unlock()
+	return func() {
+		p.mu.Lock()
+		if p.alone--; p.alone == 0 {
+			p.idle.Broadcast()
+		}
+		p.mu.Unlock()
+	}
+}
 
 // send publishes one message, its hooks around it.
 func (p *publisher) send(ctx context.Context, m *outbound) error {
@@ -434,12 +465,14 @@ func (p *publisher) script(ctx context.Context, m *outbound) error {
 	if err := overBefore(ctx, m); err != nil {
 		return err
 	}
+	defer p.begun()()
 	if m.random == "" {
 		var b [8]byte
 		_, _ = rand.Read(b[:]) // never fails
 		m.random = hex.EncodeToString(b[:])
 	}
 	pub := lua.Publication{DedupeID: m.cfg.dedupe, Window: m.window, Delay: m.cfg.delay, At: m.cfg.at, Random: m.random, Fields: m.fields}
+	unsure := false // an earlier try may have stored it: a refusal of a later one does not change that
 	for try := 0; ; try++ {
 		type answer struct {
 			id  string
@@ -462,9 +495,14 @@ func (p *publisher) script(ctx context.Context, m *outbound) error {
 			return nil
 		}
 		err := publishError(ctx, m.keys.Name, a.err)
-		if !conn.NotRun(a.err) && (m.cfg.dedupe == "" || !errors.Is(err, ErrUncertain)) {
+		lost := errors.Is(err, ErrUncertain)
+		if unsure && !lost {
+			err = fmt.Errorf("publish to %s: %w: an earlier try may have stored it, the last one failed: %w", m.keys.Name, ErrUncertain, a.err)
+		}
+		if !conn.NotRun(a.err) && (m.cfg.dedupe == "" || !lost) {
 			return err
 		}
+		unsure = unsure || lost
 		if !pause(ctx, try) {
 			return err
 		}

@@ -61,6 +61,7 @@ type Subscription struct {
 	stopped chan struct{}
 	ended   bool
 	tell    *commit.Group[string] // dead letters on their way to who asked; nil = nobody did
+	news    *commit.Group[func()] // calls of hooks that the lease must not wait for; nil = there are no hooks
 }
 
 func (c *Client) subscribe(k keys.Group, retain string, cfg subscribeConfig, h Handler) (*Subscription, error) {
@@ -171,12 +172,15 @@ func (s *Subscription) end(ctx context.Context) error {
 		return nil
 	}
 	err := sub.Stop(ctx)
+	d := time.Second
+	if until, ok := ctx.Deadline(); ok && ctx.Err() == nil {
+		d = max(d, time.Until(until))
+	}
 	if s.tell != nil {
-		d := time.Second
-		if until, ok := ctx.Deadline(); ok && ctx.Err() == nil {
-			d = max(d, time.Until(until))
-		}
 		s.tell.WaitFor(d)
+	}
+	if s.news != nil {
+		s.news.WaitFor(time.Second)
 	}
 	s.mu.Lock()
 	s.closeOnce()
@@ -262,7 +266,10 @@ func protect(ctx context.Context, d *Delivery, h Handler) (err error) {
 			err = &PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
-	return h(ctx, d)
+	if err = h(ctx, d); err != nil {
+		_, _ = err.Error(), errors.Is(err, ErrShutdown) // one that cannot be asked (often a nil pointer in the interface) panics here
+	}
+	return err
 }
 
 // watch tells hooks what the engine saw.
@@ -277,6 +284,11 @@ func (s *Subscription) watch(k keys.Group, cfg subscribeConfig) engine.Watch {
 	if !c.hooks.any() {
 		return w
 	}
+	s.news = commit.New(100, func(list []func()) {
+		for _, f := range list {
+			f()
+		}
+	})
 	of := func(r *engine.Run) (context.Context, *Delivery) {
 		if h, ok := r.Carry.(handled); ok {
 			return h.ctx, h.d
@@ -313,24 +325,30 @@ func (s *Subscription) watch(k keys.Group, cfg subscribeConfig) engine.Watch {
 		})
 	}
 	w.Remade = func(position string) {
-		c.hooks.each("GroupRemade", func(x Hooks) {
-			if x.GroupRemade != nil {
-				x.GroupRemade(ctx, ref, Position(position))
-			}
+		s.news.Add(func() {
+			c.hooks.each("GroupRemade", func(x Hooks) {
+				if x.GroupRemade != nil {
+					x.GroupRemade(ctx, ref, Position(position))
+				}
+			})
 		})
 	}
 	w.Connection = func(up bool, err error) {
-		c.hooks.each("Connection", func(x Hooks) {
-			if x.Connection != nil {
-				x.Connection(ctx, up, err)
-			}
+		s.news.Add(func() {
+			c.hooks.each("Connection", func(x Hooks) {
+				if x.Connection != nil {
+					x.Connection(ctx, up, err)
+				}
+			})
 		})
 	}
 	w.Paused = func(paused bool, flag string) {
-		c.hooks.each("Paused", func(x Hooks) {
-			if x.Paused != nil {
-				x.Paused(ctx, ref, paused, pauseReason(flag))
-			}
+		s.news.Add(func() {
+			c.hooks.each("Paused", func(x Hooks) {
+				if x.Paused != nil {
+					x.Paused(ctx, ref, paused, pauseReason(flag))
+				}
+			})
 		})
 	}
 	w.Compacted = func(removed int64) {

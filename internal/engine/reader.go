@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -148,10 +149,17 @@ func (s *Sub) readOnce(r *conn.Reader, inc *incarnation, room int) error {
 		return err
 	}
 	runs, err := s.parseRead(cmd.Val(), inc)
-	if len(runs) > 0 {
+	if runs = s.unheld(inc, runs); len(runs) > 0 {
 		s.push(inc, runs)
 	}
 	return err
+}
+
+// unheld leaves out what is held already: a group that somebody moves back is given again what is in flight.
+func (s *Sub) unheld(inc *incarnation, runs []*Run) []*Run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(runs, func(r *Run) bool { return inc.held[r.key()] != nil })
 }
 
 // parseRead takes a reply apart: a map by RESP3, an array of pairs by RESP2.

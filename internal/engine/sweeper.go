@@ -32,7 +32,10 @@ func (s *Sub) sweepLoop() {
 	}
 }
 
-func (s *Sub) maintenanceDue(look lua.Look) bool { return look.Now.Sub(look.Compacted) >= compactEvery }
+// maintenanceDue says that nobody compacted lately. A time that is still to come is from before the clock was set back.
+func (s *Sub) maintenanceDue(look lua.Look) bool {
+	return look.Now.Sub(look.Compacted) >= compactEvery || look.Compacted.After(look.Now)
+}
 
 // more says that a bounded step shall be followed by another: not when everything ends.
 func (s *Sub) more(again bool) bool { return again && s.life.Err() == nil }
