@@ -162,7 +162,9 @@ func TestFencedAcksCheckTheOwner(t *testing.T) {
 	})
 	k := s.cfg.Keys
 	for _, args := range [][]any{
-		{"xadd", k.Main, "1-0", "body", "the new master's message"}, {"xgroup", "create", k.Main, k.Group, "0"}, {"xgroup", "create", k.Retry, k.Group, "0", "mkstream"},
+		{"xadd", k.Main, "1-0", "body", "the new master's message"},
+		{"xgroup", "create", k.Main, k.Group, "0"},
+		{"xgroup", "create", k.Retry, k.Group, "0", "mkstream"},
 		{"xreadgroup", "group", k.Group, "its reader", "streams", k.Main, ">"},
 	} {
 		if err := s.cfg.Redis.(*redis.Client).Do(t.Context(), args...).Err(); err != nil {
