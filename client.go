@@ -168,7 +168,7 @@ func universal(o *redis.Options) *redis.UniversalOptions {
 	}
 }
 
-// Admin is every operation the CLI and the dashboard have. It needs no Start.
+// Admin is every operation that the command line has. It needs no Start.
 func (c *Client) Admin() *Admin { return &Admin{c} }
 
 // open says whether calls may go out. Errors: ErrClosed.

@@ -74,7 +74,7 @@ func (g *GroupAdmin) Delete(ctx context.Context, force bool) error {
 		if res.Lag > 0 {
 			lag = "some"
 		}
-		return fmt.Errorf("%s: %w: %d dead, %d pending, %d due for a retry, %d parked, %s unread", g.op("delete"), ErrNotEmpty,
+		return fmt.Errorf("%s: %w: %d dead, %d pending, %d due for a retry, %d retrying, %s unread", g.op("delete"), ErrNotEmpty,
 			res.Dead, res.Pending, res.Retry, res.Retrying, lag)
 	case "missing":
 		err = fmt.Errorf("%s: group %w", g.op("delete"), ErrNotFound)

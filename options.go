@@ -76,8 +76,8 @@ func Prefix(p string) ClientOption {
 	}
 }
 
-// ConsumerPrefix goes before the random part of consumer names; default <host>-<pid>. It is never the whole name: two
-// processes of one name would take each other's messages.
+// ConsumerPrefix goes before the random part of consumer names; default <host>-<pid>, 1 to 200 bytes, bounded as a stream's
+// name. It is never the whole name: two processes of one name would take each other's messages.
 func ConsumerPrefix(p string) ClientOption {
 	return func(c *clientConfig) error {
 		if err := keys.CheckName(p); err != nil {
@@ -88,7 +88,7 @@ func ConsumerPrefix(p string) ClientOption {
 	}
 }
 
-// DrainTimeout is how long handlers may go on when a client stops; default 30 s, 0 cuts them at once.
+// DrainTimeout is how long handlers may go on when a client stops; default 30 s, at most 24 h, 0 cuts them at once.
 func DrainTimeout(d time.Duration) ClientOption {
 	return func(c *clientConfig) error {
 		c.drain = d
@@ -96,7 +96,7 @@ func DrainTimeout(d time.Duration) ClientOption {
 	}
 }
 
-// PublishTimeout bounds a publish whose context has no deadline; default 10 s.
+// PublishTimeout bounds a publish whose context has no deadline; default 10 s, 1 ms to 24 h.
 func PublishTimeout(d time.Duration) ClientOption {
 	return func(c *clientConfig) error {
 		c.publishTimeout = d
@@ -135,7 +135,7 @@ func WithLogger(l *slog.Logger) ClientOption {
 	}
 }
 
-// WithHooks adds hooks; any number.
+// WithHooks adds hooks; any number, called in the order given.
 func WithHooks(h Hooks) ClientOption {
 	return func(c *clientConfig) error {
 		c.hooks = append(c.hooks, h)
@@ -190,7 +190,8 @@ func WithValidator[T any](f func(T) error) QueueOption {
 	}
 }
 
-// Retain keeps history for d after all groups are done with it; default none. It is stored with the stream by its workers.
+// Retain keeps history for d after all groups are done with it; default none, at most 10 years. It is stored with the stream
+// by its workers.
 func Retain(d time.Duration) QueueOption {
 	return func(q *queueConfig) error {
 		q.retain = fmt.Sprint(d.Milliseconds())
@@ -206,7 +207,7 @@ func RetainForever() QueueOption {
 	}
 }
 
-// DedupeWindow is how long a DedupeID is remembered; default 10 min.
+// DedupeWindow is how long a DedupeID is remembered; default 10 min, 1 ms to 10 years.
 func DedupeWindow(d time.Duration) QueueOption {
 	return func(q *queueConfig) error {
 		q.window = d
@@ -214,7 +215,7 @@ func DedupeWindow(d time.Duration) QueueOption {
 	}
 }
 
-// MaxBody is the largest body in bytes that may be published; default 16 MiB, at most 512 MiB.
+// MaxBody is the largest body in bytes that may be published; default 16 MiB, 1 byte to 512 MiB.
 func MaxBody(bytes int) QueueOption {
 	return func(q *queueConfig) error {
 		if bytes < 1 || bytes > 512<<20 {
@@ -351,7 +352,7 @@ func HandlerTimeout(d time.Duration) SubscribeOption {
 	}
 }
 
-// MaxRetries is how many failures a message survives; default 5, 0 = the first failure is dead.
+// MaxRetries is how many failures a message survives; default 5, at most 1,000,000, 0 = the first failure is dead.
 func MaxRetries(n int) SubscribeOption {
 	return func(s *subscribeConfig) error {
 		s.maxRetries = n
@@ -370,7 +371,8 @@ func RetryForever() SubscribeOption {
 	}
 }
 
-// MaxLost is how many leases lost in a row a message survives, its workers having died; default 10.
+// MaxLost is how many leases lost in a row a message survives, its workers having died; default 10, at most 1,000,000, 0 = the
+// first one is dead.
 func MaxLost(n int) SubscribeOption {
 	return func(s *subscribeConfig) error {
 		s.maxLost = n
@@ -403,8 +405,8 @@ func Concurrency(n int) SubscribeOption {
 	}
 }
 
-// Prefetch is the most that may be read ahead of free handlers; default 1,000, 0 = none. Below it the subscription reads
-// about 20 ms of work ahead, so nothing when handlers are slow.
+// Prefetch is the most that may be read ahead of free handlers; default 1,000, at most 100,000, 0 = none. Below it the
+// subscription reads about 20 ms of work ahead, so nothing when handlers are slow.
 func Prefetch(n int) SubscribeOption {
 	return func(s *subscribeConfig) error {
 		s.prefetch = n
@@ -423,7 +425,8 @@ func StartFrom(p Position) SubscribeOption {
 	}
 }
 
-// DedupeTTL skips what this group finished within d: a redelivery after a success whose ack was lost. Default off.
+// DedupeTTL skips what this group finished within d: a redelivery after a success whose ack was lost. Default off;
+// 1 ms to 10 years.
 func DedupeTTL(d time.Duration) SubscribeOption {
 	return func(s *subscribeConfig) error {
 		s.dedupeTTL = d
@@ -431,7 +434,8 @@ func DedupeTTL(d time.Duration) SubscribeOption {
 	}
 }
 
-// MaxParked caps how many failures wait for their retry; past it a failure is dead with reason "overflow". Default no cap.
+// MaxParked caps how many failures wait for their retry; past it a failure is dead with reason "overflow". Default no cap; at
+// least 1.
 func MaxParked(n int) SubscribeOption {
 	return func(s *subscribeConfig) error {
 		s.maxParked = n

@@ -37,7 +37,7 @@ func (f *dlqFilter) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.body, "body", "", "whose body holds `TEXT`")
 	fs.StringArrayVar(&f.headers, "header", nil, "with this header, `key=value`; repeat for more")
 	fs.StringVar(&f.before, "before", "", "that died before `TIME` (RFC 3339, or a duration: that long ago)")
-	fs.StringVar(&f.after, "after", "", "that died after `TIME`")
+	fs.StringVar(&f.after, "after", "", "that died after `TIME`, given likewise")
 	fs.IntVar(&f.limit, "limit", 0, "at most `N` of them")
 }
 
@@ -76,9 +76,12 @@ func (f *dlqFilter) build(ids []string, now time.Time) (filter xstreamq.Filter, 
 	if filter.After, err = parseTime("--after", f.after, now); err != nil {
 		return filter, false, err
 	}
-	chosen = f.all || len(ids) > 0 || f.reason != "" || f.error != "" || f.body != "" || len(f.headers) > 0 ||
-		f.before != "" || f.after != ""
-	return filter, chosen, nil
+	return filter, f.all || len(ids) > 0 || f.narrowed(), nil
+}
+
+// narrowed says that a flag leaves some out; --limit is none of them.
+func (f *dlqFilter) narrowed() bool {
+	return f.reason != "" || f.error != "" || f.body != "" || len(f.headers) > 0 || f.before != "" || f.after != ""
 }
 
 // mustChoose keeps redrive and purge from taking everything by a forgotten argument.

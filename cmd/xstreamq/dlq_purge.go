@@ -81,7 +81,7 @@ func runPurge(ctx context.Context, o *purgeOptions) (err error) {
 	bar := a.progress("purging")
 	res, err := g.PurgeAll(ctx, filter, xstreamq.Bulk{
 		Limit: o.filter.limit, Rate: o.rate, DryRun: o.dryRun,
-		Progress: func(done, matched int) { bar.update(int64(done), int64(matched)) },
+		Progress: func(done, matched int) { bar.update(int64(done), o.filter.total(matched)) },
 	})
 	bar.clear()
 	if err != nil {

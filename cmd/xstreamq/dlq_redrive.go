@@ -97,7 +97,7 @@ func runRedrive(ctx context.Context, o *redriveOptions) (err error) {
 	bar := a.progress("redriving")
 	res, err := g.RedriveAll(ctx, filter, xstreamq.Bulk{
 		Limit: o.filter.limit, Rate: o.rate, DryRun: o.dryRun, ToStream: o.toStream,
-		Progress: func(done, matched int) { bar.update(int64(done), int64(matched)) },
+		Progress: func(done, matched int) { bar.update(int64(done), o.filter.total(matched)) },
 	})
 	bar.clear()
 	if err != nil {
@@ -145,13 +145,23 @@ func deadCount(ctx context.Context, a *app, g *xstreamq.GroupAdmin) (int64, erro
 
 // phrase names the choice in a question.
 func (f *dlqFilter) phrase() string {
-	if f.limit > 0 {
+	switch {
+	case f.limit > 0 && f.narrowed():
+		return fmt.Sprintf("up to %d matching ones", f.limit)
+	case f.limit > 0:
 		return fmt.Sprintf("up to %d", f.limit)
+	case f.narrowed():
+		return "the matching ones"
 	}
-	if f.reason == "" && f.error == "" && f.body == "" && len(f.headers) == 0 && f.before == "" && f.after == "" {
-		return "all"
+	return "all"
+}
+
+// total is what a progress bar is to fill up to; 0 where a filter finds its matches only on the way: matched is then done.
+func (f *dlqFilter) total(matched int) int64 {
+	if f.narrowed() {
+		return 0
 	}
-	return "the matching ones"
+	return int64(matched)
 }
 
 // redriveEdited lets the user change one body on its way back.

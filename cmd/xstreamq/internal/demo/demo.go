@@ -172,7 +172,7 @@ func (d *demo) killSlow(ctx context.Context, slow *Process) error {
 		return err
 	}
 	slow.Kill()
-	d.show.say("kill -9 %d: worker 2 is dead, its orders are leased to it for up to %s more", slow.Pid(), visibility)
+	d.show.say("kill -9 %d: worker 2 is dead, its leases last up to %s more", slow.Pid(), visibility)
 	// Until the server has seen the connection close it may still hand something to it.
 	if err := sleep(ctx, 100*time.Millisecond); err != nil {
 		return err
@@ -217,7 +217,7 @@ func (d *demo) redrive(ctx context.Context) error {
 		return err
 	}
 	d.ledger.fix()
-	d.show.say("the handler is mended (it asks for a new card): redriving the dead letters")
+	d.show.say("the handler now asks for a new card: redriving the dead letters")
 	res, err := d.admin.RedriveAll(ctx, xstreamq.Filter{All: true}, xstreamq.Bulk{})
 	if err != nil {
 		return err

@@ -87,7 +87,7 @@ func (d *demo) hooks() xstreamq.Hooks {
 				d.ledger.acked(m.ID)
 			case xstreamq.OutcomeFailed:
 				if d.ledger.retried(m.ID) == 1 {
-					d.show.say("first failure: %v; it comes back after %s, then twice as long", err, backoff)
+					d.show.say("first failure: %v; back after %s, then twice that", err, backoff)
 				}
 			case xstreamq.OutcomeDead:
 				if d.ledger.died(m.ID) == 1 {

@@ -31,6 +31,12 @@ func (s *screen) say(format string, args ...any) {
 	fmt.Fprintf(s.w, "\r\x1b[K%s\n%s", line, s.status)
 }
 
+// A status line wider than the terminal is cut off: what wraps cannot be drawn over, and would fill the screen.
+const (
+	noWrap = "\x1b[?7l"
+	wrap   = "\x1b[?7h"
+)
+
 // watch shows status until ctx ends.
 func (s *screen) watch(ctx context.Context, status func(context.Context) string) {
 	every := time.Second
@@ -50,7 +56,7 @@ func (s *screen) watch(ctx context.Context, status func(context.Context) string)
 		case line == "" || ctx.Err() != nil:
 		case s.live:
 			s.mu.Lock()
-			s.status = "        " + line
+			s.status = "  " + noWrap + line + wrap
 			fmt.Fprintf(s.w, "\r\x1b[K%s", s.status)
 			s.mu.Unlock()
 		default:
