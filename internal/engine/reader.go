@@ -51,9 +51,9 @@ func (s *Sub) readLoop() {
 		case err == nil:
 			try = 0
 			s.recovered()
-		case conn.Vanished(err):
+		case conn.Code(err) == "NOGROUP":
 			s.lose(inc, err.Error())
-		case conn.Code(err) == "UNBLOCKED":
+		case conn.Code(err) == "UNBLOCKED": // of a key that is gone, too: the next read says whether it only moved to another node
 			if conn.Demoted(err) {
 				s.fence()
 			}
@@ -139,9 +139,16 @@ func (s *Sub) readOnce(r *conn.Reader, inc *incarnation, room int) error {
 	// A process that is stopped leaves its read behind: it must be over before the lease is, or it is given what was taken
 	// from it.
 	block := min(r.BlockFor(), s.cfg.Visibility/2)
-	cmd := lua.NewOnce(s.life, "xreadgroup", "group", k.Group, inc.name, "count", max(1, room/2), "block", block.Milliseconds(),
-		"streams", k.Main, k.Retry, ">", ">")
-	err := r.Process(s.life, cmd)
+	read := func(streams ...any) (lua.Once, error) {
+		cmd := lua.NewOnce(s.life, append([]any{"xreadgroup", "group", k.Group, inc.name, "count", max(1, room/2), "block",
+			block.Milliseconds(), "streams"}, streams...)...)
+		return cmd, r.Process(s.life, cmd)
+	}
+	cmd, err := read(k.Main, k.Retry, ">", ">")
+	if conn.Code(err) == "WRONGTYPE" { // a retry key of another type shall not stop new messages
+		s.say("wrong type", "xstreamq: reading the stream alone", "key", k.Retry, "err", err)
+		cmd, err = read(k.Main, ">")
+	}
 	if errors.Is(err, redis.Nil) {
 		return nil
 	}
@@ -224,7 +231,9 @@ func (s *Sub) pendingOf(on lua.Runner, name string, f func(source, id string) bo
 	for _, src := range []struct{ source, key string }{{sourceMain, s.cfg.Keys.Main}, {sourceRetry, s.cfg.Keys.Retry}} {
 		for from := "-"; ; {
 			cmd := redis.NewXPendingExtCmd(ctx, "xpending", src.key, s.cfg.Keys.Group, from, "+", 1000, name)
-			if err := on.Process(ctx, cmd); err != nil {
+			if err := on.Process(ctx, cmd); conn.Code(err) == "WRONGTYPE" && src.source == sourceRetry {
+				break // nothing can be pending there
+			} else if err != nil {
 				return nil, err
 			}
 			list := cmd.Val()

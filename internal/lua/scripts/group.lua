@@ -21,7 +21,8 @@ return guarded(function()
 
   local function make(stream, at)
     local r = redis.pcall('XGROUP', 'CREATE', stream, group, at, 'MKSTREAM')
-    if type(r) == 'table' and r.err and not string.find(r.err, 'BUSYGROUP', 1, true) then
+    if type(r) == 'table' and r.err and not string.find(r.err, 'BUSYGROUP', 1, true)
+      and not (stream == KEYS[2] and string.find(r.err, 'WRONGTYPE', 1, true)) then -- retries wait; the rest goes on
       error(r.err .. ' (XGROUP CREATE ' .. stream .. ')', 0)
     end
   end

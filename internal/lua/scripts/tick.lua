@@ -31,7 +31,8 @@ return guarded(function()
   end
   if state == 'ok' then
     local r = redis.pcall('XPENDING', KEYS[2], group)
-    if r.err then state = 'no-retry' end
+    -- a key of another type stays as it is: the main stream is read meanwhile
+    if r.err and not string.find(r.err, 'WRONGTYPE', 1, true) then state = 'no-retry' end
   else
     local mark = redis.call('HGET', KEYS[5], group)
     if mark and string.sub(mark, 1, 1) == 'x' then state = 'removed' end
