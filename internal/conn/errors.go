@@ -61,17 +61,6 @@ func Auth(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "AUTH") && strings.Contains(err.Error(), "password")
 }
 
-// Vanished says that the stream or the group is gone: all the texts that versions give a reader.
-func Vanished(err error) bool {
-	switch Code(err) {
-	case "NOGROUP":
-		return true
-	case "UNBLOCKED":
-		return strings.Contains(err.Error(), "no longer exists")
-	}
-	return false
-}
-
 // Demoted says that a blocked read ended because its server became a replica.
 func Demoted(err error) bool {
 	return Code(err) == "UNBLOCKED" && strings.Contains(err.Error(), "instance state changed")

@@ -25,9 +25,9 @@ func TestWhatErrorsProve(t *testing.T) {
 		t.Fatal("something listens on port 1")
 	}
 	for _, x := range []struct {
-		err                             error
-		code                            string
-		notRun, refused, auth, vanished bool
+		err                   error
+		code                  string
+		notRun, refused, auth bool
 	}{
 		{err: nil},
 		{err: redis.Nil},
@@ -58,15 +58,15 @@ func TestWhatErrorsProve(t *testing.T) {
 		{err: said("WRONGPASS invalid username-password pair"), code: "WRONGPASS", refused: true, auth: true},
 		{err: said("NOPERM this user has no permissions"), code: "NOPERM", refused: true, auth: true},
 		{err: said("ERR Client sent AUTH, but no password is set"), code: "ERR", refused: true, auth: true},
-		{err: said("NOGROUP No such key"), code: "NOGROUP", refused: true, vanished: true},
-		{err: said("UNBLOCKED the stream key no longer exists"), code: "UNBLOCKED", refused: true, vanished: true},
+		{err: said("NOGROUP No such key"), code: "NOGROUP", refused: true},
+		{err: said("UNBLOCKED the stream key no longer exists"), code: "UNBLOCKED", refused: true},
 		{err: said("UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"), code: "UNBLOCKED", refused: true},
 	} {
 		if got := Code(x.err); got != x.code {
 			t.Errorf("%v: code %q, want %q", x.err, got, x.code)
 		}
 		for what, got := range map[string][2]bool{
-			"NotRun": {NotRun(x.err), x.notRun}, "Refused": {Refused(x.err), x.refused}, "Auth": {Auth(x.err), x.auth}, "Vanished": {Vanished(x.err), x.vanished},
+			"NotRun": {NotRun(x.err), x.notRun}, "Refused": {Refused(x.err), x.refused}, "Auth": {Auth(x.err), x.auth},
 		} {
 			if got[0] != got[1] {
 				t.Errorf("%s of %v is %v", what, x.err, got[0])

@@ -30,6 +30,8 @@ const (
 	Records  Kind = "records"  // DEL of the workers' lease records
 	Delete   Kind = "delete"   // DEL of the stream
 	Flush    Kind = "flush"    // SCRIPT FLUSH
+	Failover Kind = "failover" // SIGKILL of the master; when another has its place, it comes back as that one's replica
+	Migrate  Kind = "migrate"  // the stream's slot moves to another master of the cluster
 
 	Cut  Kind = "cut"  // every connection through the proxy closed, and refused for Lasts
 	Slow Kind = "slow" // every piece of data 50 ms late, for Lasts
@@ -96,6 +98,8 @@ type Profile struct {
 	Dedupe               time.Duration
 	Fsync                string // appendfsync; "" = nothing is kept on disk
 	Proxied              bool
+	Site                 string // "": one server; sentinel: a master, a replica, three sentinels; cluster: three masters with a replica each
+	Replicas             int    // that must have a publish before it counts as confirmed
 	Faults               []Fault
 	For                  time.Duration // faults go on for so long
 	Bounds               Bounds

@@ -17,7 +17,7 @@ func base(name, about string) Profile {
 
 // Profiles are all there are.
 func Profiles() []Profile {
-	return []Profile{short(), kills(), naps(), deploys(), restarts(), powercuts(), freezes(), network(), refusals(), full(), groups(), deletes(), soak()}
+	return []Profile{short(), kills(), naps(), deploys(), restarts(), powercuts(), freezes(), network(), refusals(), full(), groups(), deletes(), failovers(), shards(), moves(), soak()}
 }
 
 // short is for continuous integration.
@@ -142,6 +142,33 @@ func deletes() Profile {
 	p.Messages, p.Rate, p.For = 10_000, 500, 15*s
 	p.Faults = []Fault{{Kind: Delete, First: 2 * s, Every: 5 * s}}
 	p.Bounds.Reruns, p.Bounds.Beside = true, true
+	return p
+}
+
+// failovers kills the master again and again; a publish counts when the replica has it.
+func failovers() Profile {
+	p := base("failovers", "sentinel failovers, publishes confirmed by the replica, and workers killed")
+	p.Messages, p.Rate, p.For, p.Site, p.Replicas = 30_000, 500, 60*s, "sentinel", 1
+	p.Faults = []Fault{{Kind: Failover, First: 3 * s, Every: 14 * s}, {Kind: Kill, First: 2 * s, Every: 3 * s}}
+	p.Bounds.Reruns, p.Bounds.Beside = true, true
+	return p
+}
+
+// shards kills the master of the stream's slot and moves the slot.
+func shards() Profile {
+	p := base("shards", "cluster: the stream's master killed, its slot moved, publishes confirmed by the replica, and workers killed")
+	p.Messages, p.Rate, p.For, p.Site, p.Replicas = 30_000, 500, 60*s, "cluster", 1
+	p.Faults = []Fault{{Kind: Failover, First: 4 * s, Every: 18 * s}, {Kind: Migrate, First: 13 * s, Every: 18 * s}, {Kind: Kill, First: 2 * s, Every: 3 * s}}
+	p.Bounds.Reruns, p.Bounds.Beside = true, true
+	return p
+}
+
+// moves moves the stream's slot to and fro and kills no node: no lease may be lost by it, and nothing runs twice.
+func moves() Profile {
+	p := base("moves", "cluster: the stream's slot moved again and again")
+	p.Messages, p.Rate, p.For, p.Site = 15_000, 500, 30*s, "cluster"
+	p.Faults = []Fault{{Kind: Migrate, First: 3 * s, Every: 5 * s}}
+	p.Bounds.Once = true
 	return p
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/xstreamq/xstreamq/loadtest/internal/producer"
 	"github.com/xstreamq/xstreamq/loadtest/internal/proxy"
 	"github.com/xstreamq/xstreamq/loadtest/internal/resp"
-	"github.com/xstreamq/xstreamq/loadtest/internal/server"
 	"github.com/xstreamq/xstreamq/loadtest/internal/worker"
 )
 
@@ -39,25 +38,30 @@ type Trial struct {
 func (t *Trial) Run(ctx context.Context) (*Report, error) {
 	p := &t.Profile
 	deeds := plan.Plan{Seed: t.Seed, Fail: p.Fail, MaxRetries: p.MaxRetries, MaxWork: p.Work}
-	srv, err := t.server()
+	where, err := t.site()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = srv.Kill() }() // whatever is left of it
-	defer srv.Unwatch()
-	addr := srv.Addr()
+	defer where.end()
+	url, addr := where.url, where.addr
 	var px *proxy.Proxy
 	if p.Proxied {
-		if px, err = proxy.Start(addr); err != nil {
+		if px, err = proxy.Start(where.nodes[0].Addr()); err != nil {
 			return nil, err
 		}
 		defer px.Close()
-		addr = px.Addr()
+		url, addr = "redis://"+px.Addr(), func() (string, error) { return px.Addr(), nil }
 	}
 	fl := newFleet(t.Self, t.Dir, p.Workers, worker.Spec{
-		URL: "redis://" + addr, Stream: stream, Group: group, Plan: deeds, Visibility: p.Visibility, DrainTimeout: drainTime / 2,
+		URL: url, Stream: stream, Group: group, Plan: deeds, Visibility: p.Visibility, DrainTimeout: drainTime / 2,
 		Concurrency: p.Concurrency, DedupeTTL: p.Dedupe,
-	}, func(name string) int64 { return heldBy(srv.Addr(), stream, group, name) })
+	}, func(name string) int64 {
+		at, err := where.addr()
+		if err != nil {
+			return -1
+		}
+		return heldBy(at, stream, group, name)
+	})
 	if p.Sample {
 		fl.spec.Sample = p.For / 60
 	}
@@ -70,10 +74,10 @@ func (t *Trial) Run(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	pr := &producer.Producer{
-		Addr: func() (string, error) { return addr, nil }, Stream: stream, Confirm: p.Messages, Rate: p.Rate, Conns: 4, Batch: 16,
-		Timeout: 2 * time.Second, Plan: deeds, Ledger: book,
+		Addr: addr, Stream: stream, Confirm: p.Messages, Rate: p.Rate, Conns: 4, Batch: 16,
+		Timeout: 2 * time.Second, Replicas: p.Replicas, Plan: deeds, Ledger: book,
 	}
-	st := &striker{fleet: fl, srv: srv, proxy: px, stream: stream, group: group, outages: make(chan Outage), counts: make(chan Kind)}
+	st := &striker{fleet: fl, site: where, proxy: px, stream: stream, group: group, outages: make(chan Outage), counts: make(chan Kind)}
 	if p.Sample {
 		st.spared = 1
 	}
@@ -86,29 +90,23 @@ func (t *Trial) Run(ctx context.Context) (*Report, error) {
 	if err := book.Close(); err != nil {
 		return nil, err
 	}
-	depth, err := t.drain(ctx, srv.Addr())
+	depth, err := t.drain(ctx, where.url)
 	if err != nil {
 		return nil, err
 	}
 	r.Drain, r.Depth = time.Since(calm), depth
 	fl.endAll(drainTime)
-	return r, t.judge(r, fl, srv, deeds, ledger.Span{From: begin.UnixNano(), To: calm.UnixNano()})
+	return r, t.judge(r, fl, where, deeds, ledger.Span{From: begin.UnixNano(), To: calm.UnixNano()})
 }
 
-func (t *Trial) server() (*server.Server, error) {
-	dir := filepath.Join(t.Dir, "server")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return nil, err
+func (t *Trial) site() (*site, error) {
+	switch t.Profile.Site {
+	case "sentinel":
+		return sentinels(t.Dir)
+	case "cluster":
+		return cluster(t.Dir)
 	}
-	args := []string{"--lua-time-limit", "100", "--appendonly", "no"}
-	if t.Profile.Fsync != "" {
-		args = []string{"--lua-time-limit", "100", "--appendonly", "yes", "--appendfsync", t.Profile.Fsync, "--auto-aof-rewrite-percentage", "0"}
-	}
-	srv, err := server.Start(dir, args...)
-	if err == nil && t.Profile.Fsync == "everysec" {
-		srv.WatchFiles()
-	}
-	return srv, err
+	return single(t.Dir, t.Profile.Fsync)
 }
 
 // fire publishes and breaks things, until both are through.
@@ -160,8 +158,8 @@ func (t *Trial) fire(ctx context.Context, begin time.Time, pr *producer.Producer
 
 // drain waits until nothing is left to do, by the library's own count, and returns it. The profile's bound is judged later:
 // this waits for three times as long.
-func (t *Trial) drain(ctx context.Context, addr string) (xstreamq.Depth, error) {
-	client, err := xstreamq.Open("redis://" + addr)
+func (t *Trial) drain(ctx context.Context, url string) (xstreamq.Depth, error) {
+	client, err := xstreamq.Open(url)
 	if err != nil {
 		return xstreamq.Depth{}, err
 	}
@@ -193,8 +191,12 @@ func (t *Trial) drain(ctx context.Context, addr string) (xstreamq.Depth, error) 
 }
 
 // judge reads the end and fills the report in.
-func (t *Trial) judge(r *Report, fl *fleet, srv *server.Server, deeds plan.Plan, chaos ledger.Span) error {
-	c, err := resp.Dial(srv.Addr(), time.Second)
+func (t *Trial) judge(r *Report, fl *fleet, where *site, deeds plan.Plan, chaos ledger.Span) error {
+	addr, err := where.addr()
+	if err != nil {
+		return err
+	}
+	c, err := resp.Dial(addr, time.Second)
 	if err != nil {
 		return err
 	}

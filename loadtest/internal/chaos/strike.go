@@ -9,7 +9,6 @@ import (
 	"github.com/xstreamq/xstreamq/loadtest/internal/ledger"
 	"github.com/xstreamq/xstreamq/loadtest/internal/proxy"
 	"github.com/xstreamq/xstreamq/loadtest/internal/resp"
-	"github.com/xstreamq/xstreamq/loadtest/internal/server"
 )
 
 // Outage is a fault of the server or the network, from its start until it was mended.
@@ -23,7 +22,7 @@ type Outage struct {
 type striker struct {
 	fleet   *fleet
 	spared  int // the first so many workers are left alone
-	srv     *server.Server
+	site    *site
 	proxy   *proxy.Proxy // nil when connections are direct
 	stream  string
 	group   string
@@ -61,14 +60,21 @@ func (t *striker) strike(ctx context.Context, e Event) error {
 		return t.fleet.sleep(victim, e.Lasts)
 	case Deploy:
 		return t.fleet.deploy(victims, drainTime)
-	case Flush: // while the server is away there is nothing to flush
-		_, _ = resp.Once(t.srv.Addr(), 100*time.Millisecond, "SCRIPT", "FLUSH")
+	case Flush:
+		t.flush()
 		return nil
+	case Failover:
+		out := Outage{Kind: e.Kind}
+		out.From = time.Now().UnixNano()
+		over, err := t.site.failover()
+		out.To = over.UnixNano()
+		t.outages <- out
+		return err
 	}
 	out := Outage{Kind: e.Kind}
 	out.From = time.Now().UnixNano()
 	used := t.fleet.used()
-	undo, err := t.inflict(e.Kind)
+	undo, err := t.inflict(e.Kind, e.Draw)
 	if err != nil {
 		return err
 	}
@@ -91,9 +97,13 @@ func (t *striker) strike(ctx context.Context, e Event) error {
 }
 
 // inflict begins a fault of the server or the network and returns what ends it.
-func (t *striker) inflict(k Kind) (undo func() error, err error) {
+func (t *striker) inflict(k Kind, draw uint64) (undo func() error, err error) {
+	srv, err := t.site.find()
+	if err != nil {
+		return nil, err
+	}
 	do := func(args ...string) error {
-		_, err := t.srv.Do(args...)
+		_, err := srv.Do(args...)
 		return err
 	}
 	mend := func() error {
@@ -102,16 +112,16 @@ func (t *striker) inflict(k Kind) (undo func() error, err error) {
 	}
 	switch k {
 	case Restart:
-		return t.srv.Launch, t.srv.Kill()
+		return func() error { return srv.Launch() }, srv.Kill()
 	case PowerCut:
 		at := time.Now()
-		if err := t.srv.Kill(); err != nil {
+		if err := srv.Kill(); err != nil {
 			return nil, err
 		}
-		_, err := t.srv.Forget(at.Add(-powerLoses))
-		return t.srv.Launch, err
+		_, err := srv.Forget(at.Add(-powerLoses))
+		return func() error { return srv.Launch() }, err
 	case Freeze:
-		return t.srv.Thaw, t.srv.Freeze()
+		return srv.Thaw, srv.Freeze()
 	case Full:
 		return func() error { return do("CONFIG", "SET", "maxmemory", "0") }, do("CONFIG", "SET", "maxmemory", "1")
 	case ReadOnly:
@@ -119,7 +129,7 @@ func (t *striker) inflict(k Kind) (undo func() error, err error) {
 	case Busy:
 		ended := make(chan error, 1)
 		go func() {
-			_, err := resp.Once(t.srv.Addr(), time.Minute, "EVAL", "while true do end", "0")
+			_, err := resp.Once(srv.Addr(), time.Minute, "EVAL", "while true do end", "0")
 			ended <- err
 		}()
 		return func() error {
@@ -142,6 +152,8 @@ func (t *striker) inflict(k Kind) (undo func() error, err error) {
 		return nil, do("XGROUP", "DESTROY", "{"+t.stream+"}."+t.group+".retry", t.group)
 	case Records:
 		return nil, do("DEL", "{"+t.stream+"}."+t.group+".workers")
+	case Migrate:
+		return nil, t.site.migrate(draw)
 	case Delete:
 		return nil, do("DEL", "{"+t.stream+"}")
 	case Cut:
@@ -155,6 +167,13 @@ func (t *striker) inflict(k Kind) (undo func() error, err error) {
 		return mend, nil
 	}
 	return nil, errors.New("no such fault")
+}
+
+// flush empties the script cache of every node that answers soon.
+func (t *striker) flush() {
+	for _, n := range t.site.nodes {
+		_, _ = resp.Once(n.Addr(), 100*time.Millisecond, "SCRIPT", "FLUSH") // one that is away has none
+	}
 }
 
 // pause waits; false when ctx ends first.

@@ -66,19 +66,24 @@ func FreePort() (int, error) {
 // Addr is host:port.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)) }
 
-// Launch starts the process and returns when it has read its data and answers.
-func (s *Server) Launch() error {
-	command := strings.Fields(os.Getenv(Env))
-	if len(command) == 0 {
-		command = []string{"redis-server"}
+// Command is what starts a server, without arguments of ours.
+func Command() []string {
+	if command := strings.Fields(os.Getenv(Env)); len(command) > 0 {
+		return command
 	}
+	return []string{"redis-server"}
+}
+
+// Launch starts the process, with these arguments behind its own, and returns when it has read its data and answers.
+func (s *Server) Launch(more ...string) error {
+	command := Command()
 	log, err := os.OpenFile(filepath.Join(s.dir, "server.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
 	defer func() { _ = log.Close() }() // the process has its own by then
 	args := []string{"--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", ""}
-	cmd := exec.Command(command[0], slices.Concat(command[1:], args, s.args)...)
+	cmd := exec.Command(command[0], slices.Concat(command[1:], args, s.args, more)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	p, err := proc.Start(cmd)
 	if err != nil {
