@@ -13,8 +13,10 @@ type queue struct {
 func (q *queue) len() int { return len(q.list) - q.head }
 
 func (q *queue) push(r *Run) {
-	if q.head > 0 && q.head == len(q.list) {
-		q.list, q.head = q.list[:0], 0
+	if q.head > 64 && q.head > len(q.list)/2 || q.head == len(q.list) { // a backlog never lets it run empty
+		n := copy(q.list, q.list[q.head:])
+		clear(q.list[n:])
+		q.list, q.head = q.list[:n], 0
 	}
 	q.list = append(q.list, r)
 }

@@ -140,8 +140,10 @@ func (s *Sub) readOnce(r *conn.Reader, inc *incarnation, room int) error {
 	// from it.
 	block := min(r.BlockFor(), s.cfg.Visibility/2)
 	read := func(streams ...any) (lua.Once, error) {
-		cmd := lua.NewOnce(s.life, append([]any{"xreadgroup", "group", k.Group, inc.name, "count", max(1, room/2), "block",
-			block.Milliseconds(), "streams"}, streams...)...)
+		cmd := lua.NewOnce(s.life, append([]any{
+			"xreadgroup", "group", k.Group, inc.name, "count", max(1, room/2), "block",
+			block.Milliseconds(), "streams",
+		}, streams...)...)
 		return cmd, r.Process(s.life, cmd)
 	}
 	cmd, err := read(k.Main, k.Retry, ">", ">")

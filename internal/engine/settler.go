@@ -51,6 +51,7 @@ func (s *Sub) settlement(r *Run, v Verdict) lua.Settlement {
 	}
 	switch v.Verb {
 	case lua.Fail:
+		s.say("handler", "xstreamq: a handler failed", "id", r.Msg.ID, "attempt", r.Msg.RC+1, "err", v.Err)
 		if !v.Given {
 			out.Delay = s.cfg.Backoff(r.Msg.RC+1, v.Err)
 		}
