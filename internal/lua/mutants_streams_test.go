@@ -48,8 +48,14 @@ var streamMutants = []mutant{
 	{"janitor: orphans wait", "janitor: orphans become due now", []patch{
 		{"janitor", `int(now())`, `int(now() + 60000)`},
 	}},
+	{"janitor: as many large values as small ones", "janitor: large values, few at a time", []patch{
+		{"lib", `local ask = 1
+`, `local ask = limit
+`},
+		{"lib", `got = got + #r[2][i + 1]`, ``},
+	}},
 	{"janitor: dues are moved", "janitor: orphans become due now", []patch{
-		{"janitor", `if not redis.call('ZSCORE', KEYS[1], r[2][i]) then`, `do`},
+		{"janitor", `if not redis.call('ZSCORE', KEYS[1], member) then`, `do`},
 	}},
 	{"publish: no look for the marker", "publish: deduplicated", []patch{
 		{"publish", `if id then return {id, 1} end`, ``},
@@ -242,6 +248,6 @@ var streamMutants = []mutant{
 		{"seek", `redis.call('HSET', KEYS[2], group,`, `string.format('%s%s',  group,`},
 	}},
 	{"find by bytes in a body", "find: by the stable id, in parked values", []patch{
-		{"find", `if f and stable(f, '') == id then`, `if f then`},
+		{"find", `if not f or stable(f, '') ~= id then`, `if not f then`},
 	}},
 }

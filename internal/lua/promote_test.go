@@ -263,6 +263,20 @@ var promoteChecks = []check{
 		b.equal("found", total, 5000)
 		b.equal("due", b.c.ZCard(b.ctx, b.k.Due).Val(), 5000)
 	}},
+	{"janitor: large values, few at a time", func(b *bench) {
+		b.given("")
+		b.park(b.k.Due, b.k.Parked, 60, "\x014:body,65536:"+strings.Repeat("a", 65536)+",")
+		b.do("DEL", b.k.Due)
+		for cursor, steps := "", 0; cursor != "0"; steps++ {
+			next, found, err := Orphans(b.ctx, b.r, b.k.Due, b.k.Parked, cursor)
+			b.must(err)
+			if found > 20 || steps > 1000 {
+				b.fatalf("%d in one step, step %d", found, steps)
+			}
+			cursor = next
+		}
+		b.equal("due", b.c.ZCard(b.ctx, b.k.Due).Val(), 60)
+	}},
 	{"janitor: nothing parked, the wrong type", func(b *bench) {
 		b.given("due = oops")
 		next, found, err := Orphans(b.ctx, b.r, b.k.Due, b.k.Parked, "0")

@@ -113,7 +113,7 @@ func Orphans(ctx context.Context, r Runner, due, parked, cursor string) (next st
 	if cursor == "" {
 		cursor = "0"
 	}
-	v, err := janitorScript.run(ctx, r, []string{due, parked}, cursor, stepEntries)
+	v, err := janitorScript.run(ctx, r, []string{due, parked}, cursor, stepEntries, stepBytes)
 	l, err := janitorScript.list(v, err, 2)
 	if err != nil {
 		return "", 0, err

@@ -261,3 +261,21 @@ local function walk(stream, from, to, limit, bytes, f)
   end
   return false, from
 end
+
+-- Walks a hash from a cursor in steps that grow while values are small; the next cursor, '0' at the end or when f says stop.
+local function scan(hash, cursor, limit, bytes, f)
+  local ask = 1
+  while limit > 0 and bytes > 0 do
+    local n, got = math.min(ask, limit), 0
+    local r = redis.call('HSCAN', hash, cursor, 'COUNT', n)
+    cursor = r[1]
+    for i = 1, #r[2], 2 do
+      got = got + #r[2][i + 1]
+      if f(r[2][i], r[2][i + 1]) then return '0' end
+    end
+    if cursor == '0' then break end
+    limit, bytes = limit - n, bytes - got
+    if got < 16384 then ask = math.min(ask * 4, 100) end
+  end
+  return cursor
+end
