@@ -46,6 +46,7 @@ func (s *Sub) readLoop() {
 		if err == nil {
 			err = s.readOnce(r, inc, room)
 			unsure = unsure || err != nil && !conn.Refused(err) && !conn.NotRun(err)
+			s.leaveRead(inc)
 		}
 		switch {
 		case err == nil:
@@ -63,6 +64,16 @@ func (s *Sub) readLoop() {
 			s.sleep(commit.Backoff(try))
 			try++
 		}
+	}
+}
+
+// leaveRead takes a name out that was left while a read under it went on: to the server each read makes its consumer anew.
+func (s *Sub) leaveRead(inc *incarnation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != inc && !slices.Contains(s.retired, inc) {
+		s.leftover = append(s.leftover, inc)
+		s.nudge()
 	}
 }
 

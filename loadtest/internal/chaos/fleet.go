@@ -24,10 +24,11 @@ type Death struct {
 
 // fleet is the workers: slots, in each of which one process follows the other.
 type fleet struct {
-	self string // the program, which is a worker when it is told so
-	dir  string
-	spec worker.Spec
-	held func(worker string) int64
+	longer time.Duration // the visibility of every second slot; 0 = that of spec
+	self   string        // the program, which is a worker when it is told so
+	dir    string
+	spec   worker.Spec
+	held   func(worker string) int64
 
 	slots []*slot
 
@@ -46,7 +47,9 @@ type slot struct {
 	gen   int
 	name  string
 	p     *proc.Process
+	lease time.Duration
 	slept int64 // since when it is stopped; 0 = it is not
+	taken bool  // for so long that what it holds may be taken from it
 }
 
 func newFleet(self, dir string, n int, spec worker.Spec, held func(string) int64) *fleet {
@@ -63,6 +66,10 @@ func (f *fleet) start(s *slot) error {
 	s.name, s.slept = fmt.Sprintf("%d.%d", s.n, s.gen), 0
 	spec := f.spec
 	spec.Name = s.name
+	if f.longer > 0 && s.n%2 == 1 {
+		spec.Visibility = f.longer
+	}
+	s.lease = spec.Visibility
 	spec.Ledger = filepath.Join(f.dir, "w-"+s.name+".log")
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -100,7 +107,7 @@ func (f *fleet) over(s *slot) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.gone[s.name] = at.UnixNano()
-	if s.slept > 0 {
+	if s.slept > 0 && s.taken {
 		f.asleep[s.name] = append(f.asleep[s.name], ledger.Span{From: s.slept, To: at.UnixNano()})
 	}
 	return at.UnixNano()
@@ -157,6 +164,7 @@ func (f *fleet) sleep(s *slot, d time.Duration) error {
 	}
 	s.slept = time.Now().UnixNano()
 	name := s.name
+	s.taken = d > s.lease/2
 	f.later.Go(func() {
 		time.Sleep(d)
 		s.mu.Lock()
@@ -175,9 +183,11 @@ func (f *fleet) wake(s *slot) {
 	if err := s.p.Signal(syscall.SIGCONT); err != nil {
 		f.complain("worker %s: %v", s.name, err)
 	}
-	f.mu.Lock()
-	f.asleep[s.name] = append(f.asleep[s.name], ledger.Span{From: s.slept, To: time.Now().UnixNano()})
-	f.mu.Unlock()
+	if s.taken {
+		f.mu.Lock()
+		f.asleep[s.name] = append(f.asleep[s.name], ledger.Span{From: s.slept, To: time.Now().UnixNano()})
+		f.mu.Unlock()
+	}
 	s.slept = 0
 }
 

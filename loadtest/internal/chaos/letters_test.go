@@ -60,6 +60,17 @@ func TestReadsServer(t *testing.T) {
 			t.Errorf("%d held by %s, want %d", n, prefix, want)
 		}
 	}
+	do("XADD", "{orders}", "1-1", "body", "b")
+	do("XGROUP", "CREATE", "{orders}", "svc", "0", "MKSTREAM")
+	do("XGROUP", "CREATE", "{orders}.svc.retry", "svc", "0", "MKSTREAM")
+	do("XGROUP", "CREATECONSUMER", "{orders}.svc.retry", "svc", "1.1~aa")
+	do("HSET", "{orders}.svc.workers", "1.1~aa", "r", "1.1~bb", "r")
+	do("SET", "{orders}.svc.seen:aa", "1")
+	do("SADD", "xstreamq:registry", "x")
+	left, err := remains(srv.Addr())
+	if err != nil || left.Consumers != 1 || left.Records != 2 || left.Conns != 1 || len(left.Unknown) != 3 {
+		t.Errorf("remains %+v, %v; want 1 consumer, 2 records, 1 connection, and the 3 keys of the other stream", left, err)
+	}
 	if n := heldBy(srv.Addr(), "s", "nobody", "1"); n != -1 {
 		t.Errorf("%d held in no group, want -1: unknown", n)
 	}

@@ -29,6 +29,7 @@ const (
 	Destroy2 Kind = "destroy2" // XGROUP DESTROY of the retry stream's group
 	Records  Kind = "records"  // DEL of the workers' lease records
 	Delete   Kind = "delete"   // DEL of the stream
+	Type     Kind = "type"     // where failures wait lies a key of another type, for Lasts
 	Flush    Kind = "flush"    // SCRIPT FLUSH
 	Failover Kind = "failover" // SIGKILL of the master; when another has its place, it comes back as that one's replica
 	Migrate  Kind = "migrate"  // the stream's slot moves to another master of the cluster
@@ -95,6 +96,7 @@ type Profile struct {
 	Fail, MaxRetries     int           // percent; failures survived
 	Work                 time.Duration // handlers take 0 to this
 	Visibility           time.Duration
+	Longer               time.Duration // the visibility of every second worker, where it is another
 	Dedupe               time.Duration
 	Fsync                string // appendfsync; "" = nothing is kept on disk
 	Proxied              bool

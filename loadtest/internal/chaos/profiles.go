@@ -17,7 +17,7 @@ func base(name, about string) Profile {
 
 // Profiles are all there are.
 func Profiles() []Profile {
-	return []Profile{short(), kills(), naps(), deploys(), restarts(), powercuts(), freezes(), network(), refusals(), full(), groups(), deletes(), failovers(), shards(), moves(), soak()}
+	return []Profile{short(), kills(), naps(), deploys(), restarts(), powercuts(), freezes(), network(), refusals(), full(), wrongtype(), mixed(), groups(), deletes(), failovers(), shards(), moves(), soak()}
 }
 
 // short is for continuous integration.
@@ -30,14 +30,14 @@ func short() Profile {
 		{Kind: Freeze, First: 8 * s, Lasts: 4 * s},
 		{Kind: Full, First: 16 * s, Lasts: 2 * s},
 	}
-	p.Bounds.Repeats = 0.05 // of about 200 held: four more or less are chance
+	p.Bounds.Repeats = 0.25 // few are held, and a loaded machine acks late
 	return p
 }
 
 // kills is the big one.
 func kills() Profile {
 	p := base("kills", "200,000 messages, 6 workers, one SIGKILL every 400 ms")
-	p.Messages, p.Rate, p.Workers, p.For = 200_000, 2500, 6, 80*s
+	p.Messages, p.Rate, p.Workers, p.For, p.Work = 200_000, 1250, 6, 160*s, 50*ms
 	p.Faults = []Fault{{Kind: Kill, First: 1 * s, Every: 400 * ms}}
 	p.Bounds.Repeats, p.Bounds.Drain = 0.0144, 180*s
 	return p
@@ -119,6 +119,24 @@ func full() Profile {
 	p.Messages, p.Rate, p.For, p.Fail, p.Concurrency, p.Work = 2500, 2000, 14*s, 0, 4, 200*ms
 	p.Faults = []Fault{{Kind: Full, First: 1 * s, Lasts: 8 * s}, {Kind: Kill, First: 1500 * ms, Every: 400 * ms}}
 	p.Bounds.Newcomers = 100
+	return p
+}
+
+// wrongtype puts a key of another type where failures wait: they stay in flight until it is gone.
+func wrongtype() Profile {
+	p := base("wrongtype", "a key of another type where failures wait")
+	p.Messages, p.Rate, p.For = 10_000, 500, 20*s
+	p.Faults = []Fault{{Kind: Type, First: 1 * s, Every: 4 * s, Lasts: 1 * s}}
+	p.Bounds.Once, p.Bounds.CPU = true, 1 // they go on with all that does not fail
+	return p
+}
+
+// mixed stops workers for longer than some of the leases last, and shorter than the others: only the former may be taken over.
+func mixed() Profile {
+	p := base("mixed", "workers of two visibility timeouts, stopped for longer than the one and shorter than the other")
+	p.Messages, p.Rate, p.For, p.Longer = 20_000, 700, 28*s, 20*s
+	p.Faults = []Fault{{Kind: Sleep, First: 1 * s, Every: 1500 * ms, Lasts: 5 * s}}
+	p.Bounds.Drain = 90 * s
 	return p
 }
 

@@ -22,8 +22,11 @@ type Report struct {
 	Outages  []Outage
 	Verdict  *ledger.Verdict
 	Depth    xstreamq.Depth // at the end
-	Trouble  []string       // workers that did not behave as processes
-	Workers  int            // processes in all
+	Remains  Remains
+	Growth   Growth // of the worker that was spared, where the profile asks for it
+	Sampled  bool
+	Trouble  []string // workers that did not behave as processes
+	Workers  int      // processes in all
 	LogLines int
 	// Of kills while the server answered: messages under the killed workers' names, and of those the ones that had been done
 	// and ran again.
@@ -108,6 +111,9 @@ func (r *Report) repeats() float64 {
 	return float64(r.Again) / float64(r.Held)
 }
 
+// connsOfAWorker is what a worker's pool may hold when nothing happens: ten a processor, on the machines that run this.
+const connsOfAWorker = 40
+
 // linesAStart is what a process may log beside the bound for each minute: a kind is logged once a minute, and the first time
 // at once.
 const linesAStart = 12
@@ -135,6 +141,20 @@ func (r *Report) hold(p *Profile) {
 		miss("the lag is unknown at the end")
 	} else if *d.Lag+d.Pending+d.Retry+d.Retrying+d.Delayed != 0 {
 		miss("left at the end: lag %d, pending %d, retry %d, retrying %d, delayed %d", *d.Lag, d.Pending, d.Retry, d.Retrying, d.Delayed)
+	}
+	if m := r.Remains; m.Consumers > p.Workers || m.Records > p.Workers {
+		miss("%d consumers and %d lease records of %d workers are left", m.Consumers, m.Records, p.Workers)
+	}
+	if len(r.Remains.Unknown) > 0 {
+		miss("keys that should not be there: %q", r.Remains.Unknown)
+	}
+	if most := connsOfAWorker*p.Workers + 4; r.Remains.Conns > most {
+		miss("%d connections, at most %d", r.Remains.Conns, most)
+	}
+	if g := r.Growth; p.Sample && !r.Sampled {
+		miss("too few samples of the worker that was spared")
+	} else if grew(g.Goroutines, g.GoroutinesEnd) || grew(g.Heap, g.HeapEnd) {
+		miss("a worker grew: %+v", g)
 	}
 	for _, e := range p.Faults {
 		if r.Faults[e.Kind] == 0 {
@@ -196,6 +216,11 @@ func (r *Report) Print(w io.Writer) error {
 	times("recovery, later loss", r.RecoveryLater)
 	times("resumed after outage", r.Resume)
 	line("cpu of a worker in outages", "%.1f %% of a core at most", 100*r.CPU)
+	line("left at the end", "%d consumers, %d lease records, %d connections", r.Remains.Consumers, r.Remains.Records, r.Remains.Conns)
+	if r.Sampled {
+		g := r.Growth
+		line("a worker from a sixth on", "%d → %d goroutines, heap %d → %d KiB", g.Goroutines, g.GoroutinesEnd, g.Heap>>10, g.HeapEnd>>10)
+	}
 	line("worker processes", "%d, %d log lines", r.Workers, r.LogLines)
 	line("took", "%v, then %v until all was done", r.Length.Round(100*time.Millisecond), r.Drain.Round(100*time.Millisecond))
 	for _, text := range r.Broken {
@@ -225,7 +250,7 @@ func (r *Report) summary() map[string]any {
 		"lost": v.Count(ledger.LostKind), "admitted": v.Admitted, "dead": v.Dead, "dead_planned": v.DeadPlanned,
 		"duplicated": v.Duplicated, "second_runs": v.Second, "repeated": v.Repeated, "kills_answered": r.Kills, "held": r.Held, "again": r.Again, "repeats": r.repeats(),
 		"findings": v.Findings, "latency_ms": of(r.Latency), "recovery_ms": of(r.Recovery), "recovery_later_ms": of(r.RecoveryLater),
-		"resume_ms": of(r.Resume), "outage_cpu": r.CPU, "workers": r.Workers, "log_lines": r.LogLines, "depth": r.Depth,
+		"resume_ms": of(r.Resume), "outage_cpu": r.CPU, "workers": r.Workers, "log_lines": r.LogLines, "depth": r.Depth, "remains": r.Remains, "growth": r.Growth,
 		"length_ms": r.Length.Milliseconds(), "drain_ms": r.Drain.Milliseconds(),
 	}
 }

@@ -51,6 +51,14 @@ func TestBounds(t *testing.T) {
 		{"pending", func(r *Report, _ *Profile) { r.Depth.Pending = 1 }, "pending 1"},
 		{"retry", func(r *Report, _ *Profile) { r.Depth.Retry = 1 }, "retry 1"},
 		{"retrying", func(r *Report, _ *Profile) { r.Depth.Retrying = 1 }, "retrying 1"},
+		{"consumers", func(r *Report, _ *Profile) { r.Remains.Consumers = 3 }, "3 consumers and 0 lease records of 2 workers"},
+		{"records", func(r *Report, _ *Profile) { r.Remains.Records = 3 }, "0 consumers and 3 lease records"},
+		{"keys", func(r *Report, _ *Profile) { r.Remains.Unknown = []string{"lock"} }, "lock"},
+		{"connections", func(r *Report, _ *Profile) { r.Remains.Conns = 200 }, "200 connections"},
+		{"no samples", func(_ *Report, p *Profile) { p.Sample = true }, "too few samples"},
+		{"goroutines", func(r *Report, _ *Profile) { r.Sampled, r.Growth = true, Growth{10, 12, 100, 100} }, "a worker grew"},
+		{"heap", func(r *Report, _ *Profile) { r.Sampled, r.Growth = true, Growth{10, 11, 100, 111} }, "a worker grew"},
+		{"no growth", func(r *Report, _ *Profile) { r.Sampled, r.Growth = true, Growth{10, 11, 100, 110} }, ""},
 		{"no fault", func(r *Report, _ *Profile) { r.Faults = map[Kind]int{} }, "no kill happened"},
 		{"repeats", func(r *Report, _ *Profile) { r.Again = 3 }, "3 second runs of 100"},
 		{"repeats, no bound", func(r *Report, p *Profile) { r.Again, p.Bounds.Repeats = 3, -1 }, ""},
@@ -72,6 +80,21 @@ func TestBounds(t *testing.T) {
 				t.Errorf("%q, want %q", r.Broken, c.want)
 			}
 		})
+	}
+}
+
+func TestGrowth(t *testing.T) {
+	t.Parallel()
+	var list []ledger.Sample
+	for i := range int64(60) {
+		list = append(list, ledger.Sample{At: i, Goroutines: 20 + i%3, Heap: 1000 + 50*i})
+	}
+	g, ok := growth(list)
+	if want := (Growth{20, 20, 1500, 3700}); !ok || g != want {
+		t.Errorf("%+v, %v; want %+v", g, ok, want)
+	}
+	if _, ok := growth(list[:12]); ok {
+		t.Error("12 samples say nothing about growth")
 	}
 }
 

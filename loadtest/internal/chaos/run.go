@@ -62,6 +62,7 @@ func (t *Trial) Run(ctx context.Context) (*Report, error) {
 		}
 		return heldBy(at, stream, group, name)
 	})
+	fl.longer = p.Longer
 	if p.Sample {
 		fl.spec.Sample = p.For / 60
 	}
@@ -95,6 +96,9 @@ func (t *Trial) Run(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	r.Drain, r.Depth = time.Since(calm), depth
+	if r.Remains, err = settle(where, p.Workers, 2*max(p.Visibility, p.Longer)+5*time.Second); err != nil {
+		return nil, err
+	}
 	fl.endAll(drainTime)
 	return r, t.judge(r, fl, where, deeds, ledger.Span{From: begin.UnixNano(), To: calm.UnixNano()})
 }
@@ -225,6 +229,9 @@ func (t *Trial) judge(r *Report, fl *fleet, where *site, deeds plan.Plan, chaos 
 	r.Trouble = fl.trouble
 	if r.LogLines, err = logLines(t.Dir); err != nil {
 		return err
+	}
+	if t.Profile.Sample {
+		r.Growth, r.Sampled = growth(book.Samples["0.1"])
 	}
 	r.measure(book, fl.born, fl.deaths, chaos)
 	r.Workers = len(fl.gone)

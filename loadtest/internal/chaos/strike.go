@@ -152,6 +152,10 @@ func (t *striker) inflict(k Kind, draw uint64) (undo func() error, err error) {
 		return nil, do("XGROUP", "DESTROY", "{"+t.stream+"}."+t.group+".retry", t.group)
 	case Records:
 		return nil, do("DEL", "{"+t.stream+"}."+t.group+".workers")
+	case Type:
+		parked := "{" + t.stream + "}." + t.group + ".parked"
+		swap := func(script string) error { return do("EVAL", script, "2", parked, parked+".aside") }
+		return func() error { return swap(putBack) }, swap(putAway)
 	case Migrate:
 		return nil, t.site.migrate(draw)
 	case Delete:
@@ -175,6 +179,12 @@ func (t *striker) flush() {
 		_, _ = resp.Once(n.Addr(), 100*time.Millisecond, "SCRIPT", "FLUSH") // one that is away has none
 	}
 }
+
+// The key is put away and back in one step, so that what is parked between is not written over.
+const (
+	putAway = `if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('RENAME', KEYS[1], KEYS[2]) end return redis.call('SET', KEYS[1], 'x')`
+	putBack = `redis.call('DEL', KEYS[1]) if redis.call('EXISTS', KEYS[2]) == 1 then redis.call('RENAME', KEYS[2], KEYS[1]) end return 1`
+)
 
 // pause waits; false when ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {

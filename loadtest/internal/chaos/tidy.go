@@ -1,0 +1,103 @@
+package chaos
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xstreamq/xstreamq/loadtest/internal/ledger"
+	"github.com/xstreamq/xstreamq/loadtest/internal/resp"
+)
+
+// Remains is what lies on the server when all is done and the workers still run.
+type Remains struct {
+	Consumers int      // of the stream's group or of the retry stream's, whichever has more
+	Records   int      // lease records
+	Conns     int      // of all clients
+	Unknown   []string // keys that the page on the wire format does not name
+}
+
+// known are the ends of all keys that may stay, behind the stream's name in braces.
+var known = []string{
+	"", ".groups", ".meta", ".due", ".parked", "." + group + ".retry", "." + group + ".dlq", "." + group + ".due",
+	"." + group + ".parked", "." + group + ".workers", "." + group + ".meta",
+}
+
+// remains looks.
+func remains(addr string) (r Remains, err error) {
+	c, err := resp.Dial(addr, time.Second)
+	if err != nil {
+		return r, err
+	}
+	defer c.Close()
+	do := func(args ...string) []any {
+		var v any
+		if err == nil {
+			v, err = c.Do(5*time.Second, args...)
+		}
+		list, _ := v.([]any)
+		return list
+	}
+	key := "{" + stream + "}"
+	for _, k := range do("KEYS", "*") {
+		name := fmt.Sprint(k)
+		end, ours := strings.CutPrefix(name, key)
+		marker := strings.HasPrefix(end, "."+group+".seen:") // they expire
+		if name != "xstreamq:registry" && !marker && (!ours || !slices.Contains(known, end)) {
+			r.Unknown = append(r.Unknown, name)
+		}
+	}
+	for _, k := range []string{key, key + "." + group + ".retry"} {
+		r.Consumers = max(r.Consumers, len(do("XINFO", "CONSUMERS", k, group)))
+	}
+	r.Records = len(do("HKEYS", key+"."+group+".workers"))
+	var list any
+	if err == nil {
+		list, err = c.Do(5*time.Second, "CLIENT", "LIST", "TYPE", "normal")
+	}
+	r.Conns = strings.Count(fmt.Sprint(list), "\n") - 1 // without this one
+	return r, err
+}
+
+// settle waits until no more than the live workers' names are left, or for so long, and returns what is there.
+func settle(where *site, live int, within time.Duration) (r Remains, err error) {
+	for end := time.Now().Add(within); ; time.Sleep(100 * time.Millisecond) {
+		addr, err := where.addr()
+		if err == nil {
+			r, err = remains(addr)
+		}
+		if err != nil || r.Consumers <= live && r.Records <= live || time.Now().After(end) {
+			return r, err
+		}
+	}
+}
+
+// Growth compares a worker's samples: the least heap and goroutines of the few from a sixth of the trial on, and of the last
+// few. What is in work at the moment of a sample counts, so the least says most.
+type Growth struct {
+	Goroutines, GoroutinesEnd int64
+	Heap, HeapEnd             int64
+}
+
+const samplesCompared = 6
+
+func growth(list []ledger.Sample) (g Growth, ok bool) {
+	from := len(list) / 6
+	if len(list) < from+2*samplesCompared {
+		return g, false
+	}
+	least := func(part []ledger.Sample) (goroutines, heap int64) {
+		goroutines, heap = part[0].Goroutines, part[0].Heap
+		for _, s := range part {
+			goroutines, heap = min(goroutines, s.Goroutines), min(heap, s.Heap)
+		}
+		return goroutines, heap
+	}
+	g.Goroutines, g.Heap = least(list[from : from+samplesCompared])
+	g.GoroutinesEnd, g.HeapEnd = least(list[len(list)-samplesCompared:])
+	return g, true
+}
+
+// grew says that more than a tenth was added.
+func grew(before, after int64) bool { return float64(after) > 1.1*float64(before) }
