@@ -180,7 +180,7 @@ func (s *Sub) handle(sl *slot, r *Run) {
 		sl.mu.Lock()
 		sl.run, sl.stuck = nil, false
 		sl.mu.Unlock()
-		s.speed.took.add(int64(took))
+		s.speed.ran(took)
 		if r.settled.CompareAndSwap(false, true) {
 			s.settle(r, v.inTime(r.ctx), took)
 		}

@@ -261,20 +261,24 @@ func TestRoom(t *testing.T) {
 		t.Errorf("room for %d before anything ran, want one a slot", n)
 	}
 	s.speed.size.add(100)
+	s.speed.ran(time.Microsecond)
+	if n := s.roomLocked(); n > 9 {
+		t.Errorf("room for %d after one quick run, want about two a slot: it says little", n)
+	}
 	for range 100 {
-		s.speed.took.add(int64(time.Second))
+		s.speed.ran(time.Second)
 	}
 	if n := s.roomLocked(); n != 4 {
 		t.Errorf("room for %d with slow handlers, want 4", n)
 	}
 	for range 200 {
-		s.speed.took.add(int64(8 * time.Millisecond))
+		s.speed.ran(8 * time.Millisecond)
 	}
 	if n := s.roomLocked(); n < 12 || n > 14 {
 		t.Errorf("room for %d with handlers of 8ms, want 4 and 10 ahead", n)
 	}
 	for range 200 {
-		s.speed.took.add(0)
+		s.speed.ran(0)
 	}
 	if n := s.roomLocked(); n != 104 {
 		t.Errorf("room for %d with handlers that take nothing, want 4 and the 100 allowed", n)

@@ -27,6 +27,12 @@ func (a *average) add(x int64) {
 // speed is what the subscription knows of its messages: how long handlers take, in ns, and how large bodies are.
 type speed struct{ took, size average }
 
+// ran takes in how long a handler took. One quick run says little: the average begins where nothing much is read ahead.
+func (s *speed) ran(took time.Duration) {
+	s.took.v.CompareAndSwap(0, int64(max(ahead, took)))
+	s.took.add(int64(took))
+}
+
 // prefetch is how many entries more than free handlers may be read: none while handlers are slow.
 func (s *speed) prefetch(concurrency, most int) int {
 	ns := s.took.v.Load()
