@@ -254,7 +254,8 @@ func (s *Subscription) handle(k keys.Group, maxRetries int, h Handler) func(cont
 		d := delivery(r, k.Name, k.Group, maxRetries)
 		if s.c.hooks.any() {
 			ctx = s.c.hooks.handleStart(ctx, d)
-			r.Carry = handled{ctx, d}
+			seen := *d // what the end hooks see: the handler has the other, and may outlive its end
+			r.Carry.Store(handled{ctx, &seen})
 		}
 		return verdict(protect(ctx, d, h))
 	}
@@ -290,13 +291,13 @@ func (s *Subscription) watch(k keys.Group, cfg subscribeConfig) engine.Watch {
 		}
 	})
 	of := func(r *engine.Run) (context.Context, *Delivery) {
-		if h, ok := r.Carry.(handled); ok {
+		if h, ok := r.Carry.Load().(handled); ok {
 			return h.ctx, h.d
 		}
 		return ctx, delivery(r, k.Name, k.Group, cfg.maxRetries)
 	}
 	w.Ended = func(r *engine.Run, e engine.End) {
-		if r.Carry == nil && (e.Outcome == engine.Released || e.Outcome == engine.LostIt) {
+		if r.Carry.Load() == nil && (e.Outcome == engine.Released || e.Outcome == engine.LostIt) {
 			return // it never started
 		}
 		hctx, d := of(r)
@@ -307,7 +308,7 @@ func (s *Subscription) watch(k keys.Group, cfg subscribeConfig) engine.Watch {
 		})
 	}
 	w.LeaseLost = func(r *engine.Run) {
-		if r.Carry == nil {
+		if r.Carry.Load() == nil {
 			return // likewise
 		}
 		hctx, d := of(r)

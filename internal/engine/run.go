@@ -25,7 +25,7 @@ type Run struct {
 	cut      atomic.Bool  // a shutdown ended its context
 	alone    bool         // a suspect that runs with nothing beside it
 
-	Carry any // what the handler wants back when the delivery has ended
+	Carry atomic.Value // what the handler wants back when the delivery has ended; the watchdog may end it meanwhile
 }
 
 type heldKey struct{ source, id string }
