@@ -4,8 +4,9 @@ MODULES = $(shell go list -m -f '{{.Dir}}')
 FUZZTIME = 10s
 PROFILE = short
 ARGS = -seed 1
-CHECKS = test race flush lint alone modcheck size docs fuzz chaos
-.PHONY: help setup test race flush vet lint fmt tidy alone modcheck fuzz size docs model mutants real chaos check
+ONLY = no-owner-check,group-made-again-at-the-end
+CHECKS = test race flush lint alone modcheck size docs fuzz chaos chaos-mutants
+.PHONY: help setup test race flush vet lint fmt tidy alone modcheck fuzz size docs model mutants real chaos chaos-mutants check
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
@@ -64,6 +65,9 @@ real: ## make real FILE=x.ndjson: a whole file of payloads through the CLI and a
 
 chaos: setup ## loadtest's trials: PROFILE=short (go run ./loadtest/cmd/chaos -list), ARGS='-seed 7'
 	go run ./loadtest/cmd/chaos -profile $(PROFILE) $(ARGS)
+
+chaos-mutants: setup ## trials of workers with a rule taken out, which must be noticed: ONLY= for all
+	go run ./loadtest/cmd/mutants -only '$(ONLY)'
 
 check: ## everything .ci/run runs, with the time of each
 	@for c in $(CHECKS); do began=$$(date +%s); echo "== $$c"; $(MAKE) --no-print-directory $$c || exit 1; \
