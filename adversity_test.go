@@ -196,3 +196,33 @@ func TestCompactionAfterTheClockWasSetBack(t *testing.T) {
 	}
 	s.eventually(func() bool { return s.rdb.HGet(t.Context(), s.keys.Stream.Meta, "compacted").Val() != future }, "a compaction")
 }
+
+// What was read starts only on a lease that is good for a while: not while the server does not answer heartbeats.
+func TestNothingStartsOnAnOldLease(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Start(t)
+	s := siteOn(t, srv)
+	if err := s.rdb.XGroupCreateMkStream(t.Context(), s.keys.Retry, "svc", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.publish(1, 1)
+	s.addTo(s.keys.Retry, "body", `{"id":2}`) // one read brings both, for one handler
+	begun, release := make(chan int, 10), make(chan struct{})
+	s.worker(func(_ context.Context, m *xstreamq.Message[order]) error {
+		begun <- m.Body.ID
+		<-release
+		return nil
+	}, xstreamq.Concurrency(1), xstreamq.VisibilityTimeout(2*time.Second), xstreamq.HandlerTimeout(time.Hour))
+	if got := receiveOne(t, begun, "the retry"); got != 2 {
+		t.Fatalf("message %d was begun first", got)
+	}
+	srv.Pause()
+	silent(t, begun, 1200*time.Millisecond, "begun beside the one handler") // over half a lease
+	close(release)
+	silent(t, begun, 300*time.Millisecond, "begun on an old lease")
+	srv.Resume()
+	if got := receiveOne(t, begun, "the other"); got != 1 {
+		t.Errorf("message %d was begun", got)
+	}
+	s.settled()
+}
