@@ -44,6 +44,7 @@ func trial() (err error) {
 	name := flag.String("profile", "short", "which `profile`; -list shows them")
 	seed := flag.Uint64("seed", 0, "of failures, work and faults; 0 = by chance")
 	messages := flag.Int64("messages", 0, "how many instead of the profile's")
+	rate := flag.Int("rate", 0, "publishes a second instead of the profile's")
 	length := flag.Duration("for", 0, "how long faults go on instead of the profile's")
 	dedupe := flag.Duration("dedupe", 0, "DedupeTTL of the workers")
 	keep := flag.String("keep", "", "an empty or new `directory` for ledger, logs and data, which stays; default: a temporary one, which stays on failure")
@@ -61,6 +62,9 @@ func trial() (err error) {
 	}
 	if *messages > 0 {
 		p.Messages = *messages
+	}
+	if *rate > 0 {
+		p.Rate = *rate
 	}
 	if *length > 0 {
 		p.For = *length
