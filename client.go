@@ -32,6 +32,7 @@ type Client struct {
 	subs    map[GroupRef]*Subscription
 	base    context.Context //nolint:containedctx // what handlers' contexts are made from, given to Run or Start
 	drained chan struct{}   // closed when Stop is through
+	failed  chan error      // what no waiting mends, of a subscription
 	drain   error           // what Stop came to
 }
 
@@ -104,7 +105,7 @@ func newClientConfig(opts []ClientOption) (clientConfig, error) {
 func newClient(rdb redis.UniversalClient, cfg clientConfig) *Client {
 	c := &Client{
 		rdb: rdb, prefix: cfg.prefix, cfg: cfg, log: cfg.log, hooks: hookSet{cfg.hooks, cfg.log},
-		subs: map[GroupRef]*Subscription{}, drained: make(chan struct{}),
+		subs: map[GroupRef]*Subscription{}, drained: make(chan struct{}), failed: make(chan error, 1),
 	}
 	c.publisher = newPublisher(c)
 	return c

@@ -13,31 +13,13 @@ import (
 // It returns nil after a clean drain, ErrDrainTimeout when handlers had to be cut, and, before its first read only, at once on
 // what no waiting mends (ErrUnsupportedServer, ErrAuth, ErrFormat). A client runs once: a second Run is ErrClosed.
 func (c *Client) Run(ctx context.Context) error {
-	subs, err := c.begin(ctx)
-	if err != nil {
+	if _, err := c.begin(ctx); err != nil {
 		return err
-	}
-	failed := make(chan error, 1)
-	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	for _, s := range subs {
-		go func() {
-			select {
-			case <-s.Stopped():
-				if err := s.Err(); err != nil && !errors.Is(err, ErrGroupRemoved) {
-					select {
-					case failed <- err:
-					default:
-					}
-				}
-			case <-watch.Done():
-			}
-		}()
 	}
 	var cause error
 	select {
 	case <-ctx.Done():
-	case cause = <-failed:
+	case cause = <-c.failed:
 	case <-c.drained:
 	}
 	if err := c.Stop(context.WithoutCancel(ctx)); cause == nil {

@@ -414,6 +414,7 @@ func TestServerRefuses(t *testing.T) {
 			switch {
 			case lever.published && err != nil:
 				t.Errorf("publish: %v", err)
+			case name == "max clients" && err == nil: // it came by when a place was free
 			case !lever.published && !errors.Is(err, xstreamq.ErrAuth) && !errors.Is(err, xstreamq.ErrUncertain):
 				t.Errorf("publish: %v, want ErrAuth, or ErrUncertain where it was on the wire", err)
 			case err != nil:
@@ -550,9 +551,7 @@ func TestWrongTypeOfDeadLetters(t *testing.T) {
 	s.eventually(func() bool {
 		return strings.Contains(s.log.String(), "WRONGTYPE") && strings.Contains(s.log.String(), s.keys.DLQ)
 	}, "the log names the key")
-	if l := s.load(); l.pending != 2 {
-		t.Errorf("%+v, want the two pending", l)
-	}
+	s.eventually(func() bool { return s.load().pending == 2 }, "the two stay pending, the others are acked")
 	if err := s.rdb.Del(t.Context(), s.keys.DLQ).Err(); err != nil {
 		t.Fatal(err)
 	}

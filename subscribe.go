@@ -100,6 +100,12 @@ func (s *Subscription) start(base context.Context) {
 		s.mu.Lock()
 		s.closeOnce()
 		s.mu.Unlock()
+		if err := sub.Err(); err != nil && !errors.Is(err, ErrGroupRemoved) {
+			select {
+			case s.c.failed <- err: // Run ends of it
+			default:
+			}
+		}
 	}(s.sub)
 }
 
