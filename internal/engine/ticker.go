@@ -92,12 +92,13 @@ func (s *Sub) begin() error {
 	case err != nil:
 		return err
 	}
+	if what == lua.GroupRemoved { // before it is listed: the registry has let go of it
+		return fmt.Errorf("group %s of stream %s: %w", s.cfg.Keys.Group, s.cfg.Keys.Name, ErrGroupRemoved)
+	}
 	if err := s.list(); err != nil {
 		return err
 	}
 	switch what {
-	case lua.GroupRemoved:
-		return fmt.Errorf("group %s of stream %s: %w", s.cfg.Keys.Group, s.cfg.Keys.Name, ErrGroupRemoved)
 	case lua.GroupRemade:
 		s.cfg.Log.Warn("xstreamq: the group had vanished and was made again", "stream", s.cfg.Keys.Name, "group", s.cfg.Keys.Group, "after", position)
 		if s.cfg.Watch.Remade != nil {
