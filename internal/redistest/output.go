@@ -41,7 +41,7 @@ func (o *output) add(line string) {
 	if o.lines = append(o.lines, line); len(o.lines) > keptLines {
 		o.lines = o.lines[1:]
 	}
-	if !o.said && strings.Contains(line, "Ready to accept connections") {
+	if !o.said && (strings.Contains(line, "Ready to accept connections") || strings.Contains(line, "Sentinel ID is")) {
 		o.said = true
 		close(o.ready)
 	}

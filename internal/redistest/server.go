@@ -33,6 +33,7 @@ var errExited = errors.New("the server ended")
 // Server is one redis-server process. Its methods are safe for concurrent use.
 type Server struct {
 	command []string // of the server, without the arguments of this package
+	base    []string // what keeps it apart from others and without a trace
 	extra   []string
 	dir     string
 	port    int
@@ -63,6 +64,16 @@ func Start(t testing.TB, args ...string) *Server {
 }
 
 func start(extra []string) (*Server, error) {
+	s, err := unstarted(extra)
+	if err != nil {
+		return nil, err
+	}
+	s.base = []string{"--save", "", "--appendonly", "no"}
+	return s, s.launchSomewhere()
+}
+
+// unstarted is a server with a directory and no process.
+func unstarted(extra []string) (*Server, error) {
 	command, err := serverCommand(os.Getenv(ServerEnv))
 	if err != nil {
 		return nil, err
@@ -71,7 +82,11 @@ func start(extra []string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redistest: directory for the server: %w", err)
 	}
-	s := &Server{command: command, extra: extra, dir: dir}
+	return &Server{command: command, extra: extra, dir: dir}, nil
+}
+
+// launchSomewhere finds a port. It removes a server that does not start.
+func (s *Server) launchSomewhere() (err error) {
 	// The port is free when it is chosen and may be taken when the server binds it.
 	for range 5 {
 		if s.port, err = freePort(); err != nil {
@@ -83,9 +98,8 @@ func start(extra []string) (*Server, error) {
 	}
 	if err != nil {
 		s.remove()
-		return nil, err
 	}
-	return s, nil
+	return err
 }
 
 // serverCommand splits the value of ServerEnv, or finds redis-server.
@@ -130,10 +144,7 @@ func (s *Server) launch() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	args := slices.Concat(s.command[1:], []string{
-		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir,
-		"--save", "", "--appendonly", "no",
-	}, s.extra)
+	args := slices.Concat(s.command[1:], s.base, []string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir}, s.extra)
 	p := &process{out: newOutput(), done: make(chan struct{})}
 	p.cmd = exec.Command(s.command[0], args...)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
