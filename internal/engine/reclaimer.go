@@ -45,6 +45,7 @@ func refused(r lua.Reclaimed) bool {
 }
 
 func (s *Sub) buried(list []lua.Burial) {
+	s.totals.add(lua.Totals{Dead: int64(len(list))})
 	if s.cfg.Watch.Buried == nil {
 		return
 	}

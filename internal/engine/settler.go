@@ -249,6 +249,7 @@ func (s *Sub) tell(it *settling, how lua.Settled) {
 	default:
 		e.Outcome = outcomeOf(it.v)
 	}
+	s.totals.count(e.Outcome, it.v)
 	if w.Ended != nil {
 		w.Ended(it.run, e)
 	}

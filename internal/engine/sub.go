@@ -52,6 +52,7 @@ type Sub struct {
 	reading  *conn.Reader // the reader's connection, once made
 	err      error
 	speed    speed
+	totals   totals
 	trouble  trouble
 }
 
@@ -213,6 +214,7 @@ func (s *Sub) close() {
 	}()
 	select {
 	case <-ended:
+		s.lastTotals()
 		s.leave()
 	case <-time.After(closeGrace): // the server does not answer; what waits for it ends with the client's own timeouts
 	}

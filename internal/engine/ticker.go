@@ -170,9 +170,11 @@ func (s *Sub) probe(ctx context.Context) error {
 func (s *Sub) tick(inc *incarnation, interval time.Duration) (time.Duration, error) {
 	sent := time.Now()
 	var look lua.Look
-	err := s.bounded(s.life, s.callTimeout(), func(ctx context.Context) (err error) {
-		look, err = lua.Tick(ctx, s.cfg.Redis, s.cfg.Keys, inc.name, interval)
-		return err
+	err := s.sendTotals(func(add lua.Totals) error {
+		return s.bounded(s.life, s.callTimeout(), func(ctx context.Context) (err error) {
+			look, err = lua.Tick(ctx, s.cfg.Redis, s.cfg.Keys, inc.name, interval, add)
+			return err
+		})
 	})
 	if err != nil {
 		s.beat(inc) // one key alone: it goes on while the slot's others migrate

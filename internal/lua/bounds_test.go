@@ -78,7 +78,7 @@ func TestBoundedWork(t *testing.T) {
 		call func() (moved, most int64, err error)
 	}{
 		{"tick with a sweep", 30, func() (int64, int64, error) {
-			l, err := Tick(ctx, c, k, "live", time.Second)
+			l, err := Tick(ctx, c, k, "live", time.Second, Totals{})
 			return int64(len(l.Dead)), 1, err
 		}},
 		{"reclaim", 1000, func() (int64, int64, error) {

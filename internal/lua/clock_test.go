@@ -57,12 +57,12 @@ func TestServerTime(t *testing.T) {
 		return part(c.HGet(ctx, k.Workers, "c").Val(), "|", 1), err
 	})
 	during("tick's answer", 0, func() (string, error) {
-		l, err := Tick(ctx, c, k, "c", time.Second)
+		l, err := Tick(ctx, c, k, "c", time.Second, Totals{})
 		return strconv.FormatInt(l.Now.UnixMilli(), 10), err
 	})
 	during("tick's sweep", 0, func() (string, error) {
 		c.HDel(ctx, k.Meta, "swept")
-		_, err := Tick(ctx, c, k, "c", time.Second)
+		_, err := Tick(ctx, c, k, "c", time.Second, Totals{})
 		return c.HGet(ctx, k.Meta, "swept").Val(), err
 	})
 	delayed := ""

@@ -151,7 +151,7 @@ func (l hand) step(n int) {
 			}
 		}
 	}
-	look, err := Tick(l.ctx, l.r, l.k, l.name, time.Second)
+	look, err := Tick(l.ctx, l.r, l.k, l.name, time.Second, Totals{})
 	l.must(look.Beat == "ok" && look.State == StateOK, err)
 	_, err = PromoteRetries(l.ctx, l.r, l.k)
 	l.must(true, err)

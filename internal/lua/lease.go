@@ -56,11 +56,14 @@ type Look struct {
 	Dead            []string  // consumers marked dead and not yet emptied
 }
 
-// Tick renews the lease of consumer ("" = none), looks at the group, and sweeps when that is due.
-func Tick(ctx context.Context, r Runner, k keys.Group, consumer string, interval time.Duration) (Look, error) {
+// Totals are counts since the group was made, or what is to be added to them.
+type Totals struct{ Processed, Failed, Dead int64 }
+
+// Tick renews the lease of consumer ("" = none), looks at the group, sweeps when that is due, and adds to its totals.
+func Tick(ctx context.Context, r Runner, k keys.Group, consumer string, interval time.Duration, add Totals) (Look, error) {
 	v, err := tickScript.run(ctx, r, []string{
 		k.Main, k.Retry, k.Workers, k.Paused, k.Groups, k.Meta, k.Due, k.Stream.Due, k.Stream.Meta, k.Parked, k.Stream.Parked,
-	}, k.Group, consumer, interval.Milliseconds())
+	}, k.Group, consumer, interval.Milliseconds(), add.Processed, add.Failed, add.Dead)
 	l, err := tickScript.list(v, err, 8)
 	if err != nil {
 		return Look{}, err

@@ -31,8 +31,10 @@ func (b *bench) remove(consumer string) string {
 }
 
 // tick returns what a tick saw, without what is not worth saying.
-func (b *bench) tick(consumer string) string {
-	l, err := Tick(b.ctx, b.r, b.k, consumer, time.Second)
+func (b *bench) tick(consumer string) string { return b.tickAdd(consumer, Totals{}) }
+
+func (b *bench) tickAdd(consumer string, add Totals) string {
+	l, err := Tick(b.ctx, b.r, b.k, consumer, time.Second, add)
 	b.must(err)
 	out := []string{l.Beat, l.State}
 	if l.LeastVisibility != 0 {

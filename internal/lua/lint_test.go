@@ -171,7 +171,7 @@ func TestKeysPassed(t *testing.T) {
 	add(err)
 	_, err = Arm(ctx, r, k, "c", "1-0")
 	add(err)
-	_, err = Tick(ctx, r, k, "c", time.Second)
+	_, err = Tick(ctx, r, k, "c", time.Second, Totals{})
 	add(err)
 	_, err = Remove(ctx, r, k, "c")
 	add(err)
@@ -232,7 +232,7 @@ func TestUnknownReplies(t *testing.T) {
 	for _, reply := range []any{nil, "what", int64(7), []any{}, []any{"a"}} {
 		r := answer{reply}
 		calls := map[string]func() error{
-			"tick":    func() error { _, err := Tick(t.Context(), r, k, "", time.Second); return err },
+			"tick":    func() error { _, err := Tick(t.Context(), r, k, "", time.Second, Totals{}); return err },
 			"settle":  func() error { _, err := Settle(t.Context(), r, k, "c", 0, make([]Settlement, 2)); return err },
 			"reclaim": func() error { _, err := Reclaim(t.Context(), r, k, "c", "", 0, 0, 0); return err },
 			"promote": func() error { _, err := PromoteRetries(t.Context(), r, k); return err },

@@ -34,7 +34,7 @@ var memoryChecks = []check{
 		b.given("main: 1-0 body=a\nmain @g: at 1-0\nmain @g stray: 1-0\nretry @g: at 0-0\ngroups: g = 0-0|T-9\n" +
 			"gmeta: swept = T-700\ngmeta: minvis = 1000\ngmeta: maxvis = 1000\nworkers: c = 1000|T-9000|v|live|\nworkers: d = 1000|T-9|v|live|")
 		b.full(true)
-		b.then(b.tick("d"), "ok ok vis=1s dead=c", `- workers: c = 1000|T-9000|v|live|
+		b.then(b.tickAdd("d", Totals{Failed: 3}), "ok ok vis=1s dead=c", `- workers: c = 1000|T-9000|v|live|
 			- workers: d = 1000|T-9|v|live|
 			- groups: g = 0-0|T-9
 			- gmeta: swept = T-700
@@ -42,6 +42,7 @@ var memoryChecks = []check{
 			+ workers: d = 1000|T|v|live|
 			+ workers: stray = 1000|T||foreign|
 			+ groups: g = 0-18446744073709551615|T-9
+			+ gmeta: failed = 3
 			+ gmeta: swept = T`)
 	}},
 	{"full: acks and their markers", func(b *bench) {

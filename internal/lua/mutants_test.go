@@ -96,6 +96,9 @@ var leaseMutants = []mutant{
 	{"sweep interval over a quarter of the visibility", "tick: sweeps at least every quarter of the least visibility", []patch{
 		{"tick", `interval = math.min(interval, math.floor(least / 4))`, `interval = interval + 0`},
 	}},
+	{"totals replaced", "tick: totals", []patch{{"tick", `tonumber(had) + `, ``}}},
+	{"a total begins anew above 0", "tick: totals", []patch{{"tick", `'^%d+$') or '0'`, `'^%d+$') or '1'`}}},
+	{"totals of a removed group", "tick: totals", []patch{{"tick", `if state ~= 'removed' then`, `if true then`}}},
 	{"every tick sweeps", "tick: sweeps when it is due, once", []patch{
 		{"tick", `t - swept >= interval * 0.8`, `t - swept >= 0`},
 	}},

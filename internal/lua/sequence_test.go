@@ -282,7 +282,7 @@ func (d *driver) tick() {
 
 func (d *driver) sweep(name string) {
 	was, sweeps := maps.Clone(d.workers), false
-	l, err := Tick(d.b.ctx, d.b.r, d.b.k, name, time.Second)
+	l, err := Tick(d.b.ctx, d.b.r, d.b.k, name, time.Second, Totals{})
 	d.b.must(err)
 	beat, state := "none", StateOK
 	if name != "" {

@@ -61,6 +61,19 @@ var tickChecks = []check{
 			b.then(b.tick(c), "gone no-stream", "")
 		}
 	}},
+	{"tick: totals", func(b *bench) {
+		b.given("gmeta: swept = T\ngmeta: failed = many\ngmeta: processed = 5\nworkers: c = 30000|T-99|v|live|")
+		b.then(b.tickAdd("c", Totals{Processed: 7, Failed: 2, Dead: 1}), "ok no-stream", `- workers: c = 30000|T-99|v|live|
+			- gmeta: failed = many
+			- gmeta: processed = 5
+			+ workers: c = 30000|T|v|live|
+			+ gmeta: dead = 1
+			+ gmeta: failed = 2
+			+ gmeta: processed = 12`)
+		b.then(b.tickAdd("", Totals{}), "none no-stream", "")
+		b.given("groups: g = x|T-5")
+		b.then(b.tickAdd("", Totals{Processed: 1}), "none removed", "")
+	}},
 	{"tick: sweeps when it is due, once", func(b *bench) {
 		b.given("gmeta: swept = T\ngmeta: minvis = 30000\nworkers: c = 30000|T|v|live|")
 		b.at(799)
@@ -297,7 +310,7 @@ var tickChecks = []check{
 		at := int64(0)
 		for want := 100; want <= 300; want += 100 {
 			b.at(at)
-			l, err := Tick(b.ctx, b.r, b.k, "", 250*time.Millisecond)
+			l, err := Tick(b.ctx, b.r, b.k, "", 250*time.Millisecond, Totals{})
 			b.must(err)
 			b.equal("names", len(l.Dead), 20)
 			dead := 0
@@ -320,7 +333,7 @@ var tickChecks = []check{
 		named := map[string]int{}
 		for i := range int64(50) {
 			b.at(i * 1003)
-			l, err := Tick(b.ctx, b.r, b.k, "", time.Second)
+			l, err := Tick(b.ctx, b.r, b.k, "", time.Second, Totals{})
 			b.must(err)
 			once := map[string]bool{}
 			for _, name := range l.Dead {

@@ -2,7 +2,7 @@
 -- the sweep: judges continuity, marks silent consumers dead, enters unknown owners, records the group's position.
 -- KEYS: 1 main, 2 retry, 3 workers, 4 paused, 5 groups, 6 group meta, 7 group due, 8 stream due, 9 stream meta,
 --       10 group parked, 11 stream parked
--- ARGV: 1 group, 2 consumer ('' = none), 3 sweep interval in ms
+-- ARGV: 1 group, 2 consumer ('' = none), 3 sweep interval in ms, 4 processed, 5 failed, 6 dead: what to add to the totals
 -- returns: {beat, now, least visibility, pause flag, state, due, delayed due, compacted at, dead consumers…}
 --   beat ok | gone | none; state ok | no-stream | no-group | no-retry | removed; compacted at 0 = never
 return guarded(function()
@@ -38,7 +38,7 @@ return guarded(function()
     if mark and string.sub(mark, 1, 1) == 'x' then state = 'removed' end
   end
 
-  local meta = redis.call('HMGET', KEYS[6], 'swept', 'minvis', 'maxvis')
+  local meta = redis.call('HMGET', KEYS[6], 'swept', 'minvis', 'maxvis', 'processed', 'failed', 'dead')
   local swept, least = tonumber(meta[1] or ''), tonumber(meta[2] or '')
   local interval = tonumber(ARGV[3])
   if least then interval = math.min(interval, math.floor(least / 4)) end
@@ -114,6 +114,15 @@ return guarded(function()
       local mark = redis.call('HGET', KEYS[5], group)
       local was, created = string.match(mark or '', '^([^|]*)|(%d*)')
       if was ~= pos then redis.call('HSET', KEYS[5], group, pos .. '|' .. (created or int(t))) end
+    end
+  end
+
+  if state ~= 'removed' then
+    for i, name in ipairs({'processed', 'failed', 'dead'}) do
+      if ARGV[3 + i] ~= '0' then
+        local had = string.match(meta[3 + i] or '', '^%d+$') or '0' -- made no number by hand: it begins anew
+        redis.call('HSET', KEYS[6], name, int(tonumber(had) + tonumber(ARGV[3 + i])))
+      end
     end
   end
 
