@@ -143,3 +143,12 @@ func (a *app) note(format string, args ...any) {
 		fmt.Fprintln(a.err, escape(fmt.Sprintf(format, args...)))
 	}
 }
+
+// done says in one line, or in JSON, what a command did.
+func (a *app) done(v any, format string, args ...any) error {
+	if a.json {
+		return a.printJSON(v)
+	}
+	_, err := fmt.Fprintln(a.out, escape(fmt.Sprintf(format, args...)))
+	return err
+}

@@ -31,7 +31,7 @@ group still needs, so it does not ask.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runCompact(cmd.Context(), a, args[0], dryRun) },
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be removed")
-	return cmd
+	return withJSON(cmd, jsonObject, "removed", "floor", "held_by")
 }
 
 func runCompact(ctx context.Context, a *app, stream string, dryRun bool) error {

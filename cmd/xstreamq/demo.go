@@ -31,7 +31,7 @@ It ends by itself with a tally that it checks message by message, and exits 1 wh
 	}
 	cmd.Flags().DurationVar(&o.For, "for", 20*time.Second, "about how long it takes")
 	cmd.Flags().IntVar(&o.Messages, "messages", 300, "orders to publish")
-	return cmd
+	return withJSON(cmd, jsonObject, "published", "acked", "retried", "lost_leases", "dead", "redriven")
 }
 
 // newDemoWorker is the process that the demo kills.

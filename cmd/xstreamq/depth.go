@@ -23,7 +23,7 @@ type depthJSON struct {
 }
 
 func newDepth(a *app) *cobra.Command {
-	return &cobra.Command{
+	return withJSON(&cobra.Command{
 		Use:   "depth STREAM [GROUP]",
 		Short: "All counts of a stream's groups at once",
 		Long: `All counts of a stream's groups, or of one group, at once.
@@ -36,7 +36,7 @@ dead, paused, and the age of the oldest message not done.`,
 		Args:              args(1, 2),
 		ValidArgsFunction: a.completeNames(true),
 		RunE:              func(cmd *cobra.Command, args []string) error { return runDepth(cmd.Context(), a, args) },
-	}
+	}, jsonArrayOf, "stream", "group", "length", "lag", "pending", "retry", "retrying", "delayed", "dead", "paused", "oldest_ms")
 }
 
 func runDepth(ctx context.Context, a *app, args []string) error {
@@ -69,7 +69,8 @@ func printDepth(a *app, all []xstreamq.Depth, one bool) error {
 		}
 		return a.printJSON(list)
 	}
-	t := a.table("STREAM", "GROUP", "LENGTH", "LAG", "PENDING", "RETRY", "RETRYING", "DELAYED", "DEAD", "PAUSED", "OLDEST")
+	t := a.table("STREAM", "GROUP", "LENGTH", "LAG", "PENDING", "RETRY", "RETRYING", "DELAYED", "DEAD", "PAUSED", "OLDEST").
+		drop("LENGTH", "RETRY", "DELAYED", "PAUSED", "RETRYING", "OLDEST", "PENDING")
 	for _, d := range all {
 		err := t.row(d.Stream, d.Group, count(d.Length), countPtr(d.Lag), count(d.Pending), count(d.Retry), count(d.Retrying),
 			count(d.Delayed), count(d.Dead), yesNo(d.Paused), ago(d.Oldest))

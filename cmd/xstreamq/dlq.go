@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/xstreamq/xstreamq"
 )
@@ -17,7 +16,7 @@ func newDLQ(a *app) *cobra.Command {
 		Short: "Look at dead letters, redrive or purge them",
 		Example: `  xstreamq dlq ls orders billing --error timeout
   xstreamq dlq redrive orders billing --all`,
-	}, newDLQLs(a), newDLQRedrive(a), newDLQPurge(a))
+	}, newDLQLs(a), newDLQShow(a), newDLQRedrive(a), newDLQPurge(a))
 }
 
 // dlqFilter is what ls, redrive and purge choose dead letters by.
@@ -30,7 +29,8 @@ type dlqFilter struct {
 	limit         int
 }
 
-func (f *dlqFilter) register(fs *pflag.FlagSet) {
+func (f *dlqFilter) register(cmd *cobra.Command) {
+	fs := cmd.Flags()
 	fs.BoolVar(&f.all, "all", false, "all of them")
 	fs.StringVar(&f.reason, "reason", "", "that died of `REASON`: retries, lost, rejected, no-body, overflow, cut, malformed, too-wide")
 	fs.StringVar(&f.error, "error", "", "whose error holds `TEXT`")
@@ -38,6 +38,7 @@ func (f *dlqFilter) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.headers, "header", nil, "with this header, `key=value`; repeat for more")
 	fs.StringVar(&f.before, "before", "", "that died before `TIME` (RFC 3339, or a duration: that long ago)")
 	fs.StringVar(&f.after, "after", "", "that died after `TIME`, given likewise")
+	completeWords(cmd, "reason", "retries", "lost", "rejected", "no-body", "overflow", "cut", "malformed", "too-wide")
 	fs.IntVar(&f.limit, "limit", 0, "at most `N` of them")
 }
 
@@ -82,15 +83,4 @@ func (f *dlqFilter) build(ids []string, now time.Time) (filter xstreamq.Filter, 
 // narrowed says that a flag leaves some out; --limit is none of them.
 func (f *dlqFilter) narrowed() bool {
 	return f.reason != "" || f.error != "" || f.body != "" || len(f.headers) > 0 || f.before != "" || f.after != ""
-}
-
-// mustChoose keeps redrive and purge from taking everything by a forgotten argument.
-func mustChoose(verb string, chosen bool) error {
-	if chosen {
-		return nil
-	}
-	return &usageError{
-		err:  fmt.Errorf("%s what?", verb),
-		hint: "ids, a filter such as --error timeout, or --all",
-	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,8 +25,8 @@ Columns: entry id, id, died, reason, failed attempts, error, body. With --json a
 		ValidArgsFunction: a.completeNames(true),
 		RunE:              func(cmd *cobra.Command, args []string) error { return runDLQLs(cmd.Context(), a, f, args) },
 	}
-	f.register(cmd.Flags())
-	return cmd
+	f.register(cmd)
+	return withJSON(cmd, jsonArrayOf, deadKeys...)
 }
 
 func runDLQLs(ctx context.Context, a *app, f *dlqFilter, args []string) (err error) {
@@ -49,11 +50,20 @@ func runDLQLs(ctx context.Context, a *app, f *dlqFilter, args []string) (err err
 		})
 		return ended(err, func() error { return closeArray(arr, reached) })
 	}
-	t := a.table("ENTRY ID", "ID", "DIED", "REASON", "ATTEMPTS", "ERROR", "BODY")
+	t := a.table("ENTRY ID", "ID", "DIED", "REASON", "ATTEMPTS", "ERROR", "BODY").
+		cut(12, "ERROR", "BODY").drop("ID", "ATTEMPTS", "BODY", "DIED").empty(noDead(f, args))
 	_, err = walkDead(ctx, a, c, args[0], args[1], filter, f.limit, func(d xstreamq.DeadLetter) error {
-		return t.row(d.EntryID, d.ID, stamp(d.DiedAt), string(d.Reason), count(int64(d.Attempts)), d.Error, string(d.Body))
+		return t.row(d.EntryID, d.ID, a.when(d.DiedAt), string(d.Reason), count(int64(d.Attempts)), d.Error, string(d.Body))
 	})
 	return ended(err, t.flush)
+}
+
+// noDead tells an empty queue from a filter that matches nothing.
+func noDead(f *dlqFilter, args []string) string {
+	if len(args) > 2 || f.narrowed() {
+		return "no dead letter matches; without ids and filters all are listed"
+	}
+	return fmt.Sprintf("no dead letters: group %s of %s has none", args[1], args[0])
 }
 
 // walkDead shows up to limit dead letters (0 = all). Each wait for the next is a call of its own under --timeout, the

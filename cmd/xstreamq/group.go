@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -13,9 +12,9 @@ import (
 func newGroup(a *app) *cobra.Command {
 	return parent(&cobra.Command{
 		Use:     "group",
-		Short:   "Create and remove groups",
+		Short:   "Create, remove and replay groups",
 		Example: "  xstreamq group create orders billing",
-	}, newGroupCreate(a), newGroupRm(a))
+	}, newGroupCreate(a), newGroupRm(a), newGroupSeek(a))
 }
 
 func newGroupCreate(a *app) *cobra.Command {
@@ -34,7 +33,8 @@ A group that exists is left as it is.`,
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "head", "`head` (all that the stream still has) or tail (only what comes)")
-	return cmd
+	completeWords(cmd, "from", "head", "tail")
+	return withJSON(cmd, jsonObject, "created")
 }
 
 func runGroupCreate(ctx context.Context, a *app, stream, group, from string) error {
@@ -50,15 +50,10 @@ func runGroupCreate(ctx context.Context, a *app, stream, group, from string) err
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(map[string]bool{"created": created})
-	}
-	line := fmt.Sprintf("created group %s of %s, from its %s", group, stream, from)
 	if !created {
-		line = fmt.Sprintf("group %s of %s exists, left as it is", group, stream)
+		return a.done(map[string]bool{"created": false}, "group %s of %s exists, left as it is", group, stream)
 	}
-	_, err = fmt.Fprintln(a.out, escape(line))
-	return err
+	return a.done(map[string]bool{"created": true}, "created group %s of %s, from its %s", group, stream, from)
 }
 
 func newGroupRm(a *app) *cobra.Command {
@@ -77,7 +72,7 @@ it has dead letters it is always refused: purge or redrive them first.`,
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "also while messages wait, are in flight or are retrying: the group loses them")
-	return cmd
+	return withJSON(cmd, jsonObject, "removed")
 }
 
 func runGroupRm(ctx context.Context, a *app, stream, group string, force bool) error {
@@ -97,9 +92,5 @@ func runGroupRm(ctx context.Context, a *app, stream, group string, force bool) e
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(map[string]bool{"removed": true})
-	}
-	_, err = fmt.Fprintln(a.out, escape(fmt.Sprintf("removed group %s of %s", group, stream)))
-	return err
+	return a.done(map[string]bool{"removed": true}, "removed group %s of %s", group, stream)
 }

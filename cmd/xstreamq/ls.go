@@ -20,7 +20,7 @@ type lsJSON struct {
 }
 
 func newLs(a *app) *cobra.Command {
-	return &cobra.Command{
+	return withJSON(&cobra.Command{
 		Use:   "ls",
 		Short: "List every stream and group known",
 		Long: `List every stream and group known, with their counts. Nothing is created by looking.
@@ -31,7 +31,7 @@ Columns: stream, group, length, lag, pending, retrying, dead, paused. "?" is a c
 		Args:              args(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runLs(cmd.Context(), a) },
-	}
+	}, jsonArrayOf, "stream", "group", "length", "lag", "pending", "retrying", "dead", "paused")
 }
 
 func runLs(ctx context.Context, a *app) error {
@@ -54,7 +54,8 @@ func printLs(a *app, all []xstreamq.Depth) error {
 		}
 		return a.printJSON(list)
 	}
-	t := a.table("STREAM", "GROUP", "LENGTH", "LAG", "PENDING", "RETRYING", "DEAD", "PAUSED")
+	t := a.table("STREAM", "GROUP", "LENGTH", "LAG", "PENDING", "RETRYING", "DEAD", "PAUSED").
+		drop("LENGTH", "PAUSED", "RETRYING", "PENDING").empty("no streams: nothing was published under this prefix, and no worker ran; `xstreamq publish` starts one")
 	for _, d := range all {
 		err := t.row(d.Stream, d.Group, count(d.Length), countPtr(d.Lag), count(d.Pending), count(d.Retrying), count(d.Dead), yesNo(d.Paused))
 		if err != nil {

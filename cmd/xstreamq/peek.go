@@ -22,7 +22,7 @@ func newPeek(a *app) *cobra.Command {
 		Long: `Show what lies in a stream, oldest first: messages that wait, and those done with that are still kept. Nothing is
 delivered or acknowledged by looking.
 
-Columns: id, entry id, published, body. With --json an array of messages; a body that is no JSON is in body_base64.`,
+Columns: entry id, id, published, body. With --json an array of messages; a body that is no JSON is in body_base64.`,
 		Example: `  xstreamq peek orders
   xstreamq peek orders --count 100 --from 1760000000000-0 --json | jq '.[].body'`,
 		Args:              args(1, 1),
@@ -31,7 +31,7 @@ Columns: id, entry id, published, body. With --json an array of messages; a body
 	}
 	cmd.Flags().IntVar(&n, "count", 10, "most messages to show")
 	cmd.Flags().StringVar(&from, "from", "", "begin with this message: its `ID` or entry id")
-	return cmd
+	return withJSON(cmd, jsonArrayOf, messageKeys...)
 }
 
 func runPeek(ctx context.Context, a *app, stream, from string, n int) (err error) {
@@ -55,9 +55,10 @@ func runPeek(ctx context.Context, a *app, stream, from string, n int) (err error
 		}
 		return ended(p.walk(ctx, from), func() error { return closeArray(arr, p.reached) })
 	}
-	t := a.table("ID", "ENTRY ID", "PUBLISHED", "BODY")
+	t := a.table("ENTRY ID", "ID", "PUBLISHED", "BODY").cut(12, "BODY").drop("ID", "PUBLISHED").
+		empty(fmt.Sprintf("stream %s has no entries now: all is done and compacted away, or waits for its time (`xstreamq delayed ls`)", stream))
 	p.show = func(r xstreamq.Record) error {
-		return t.row(r.ID, r.EntryID, stamp(r.PublishedAt), string(r.Body))
+		return t.row(r.EntryID, r.ID, a.when(r.PublishedAt), string(r.Body))
 	}
 	return ended(p.walk(ctx, from), t.flush)
 }
@@ -71,7 +72,7 @@ type peeker struct {
 }
 
 func (p *peeker) walk(ctx context.Context, from string) error {
-	after, err := p.start(ctx, from)
+	after, err := before(ctx, p.a, p.stream, from)
 	for err == nil && p.left > 0 {
 		var page xstreamq.Records
 		if page, err = p.page(ctx, after, min(p.left, 1000)); err != nil {
@@ -91,21 +92,21 @@ func (p *peeker) walk(ctx context.Context, from string) error {
 	return err
 }
 
-// start is what to begin behind, so that the message named by from is the first one shown.
-func (p *peeker) start(ctx context.Context, from string) (string, error) {
-	if from == "" || entryID.MatchString(from) {
-		return idBefore(from), nil
+// before is the place in the stream right before the message that has this id or entry id; "" is the stream's start.
+func before(ctx context.Context, a *app, s *xstreamq.StreamAdmin, id string) (string, error) {
+	if id == "" || entryID.MatchString(id) {
+		return idBefore(id), nil
 	}
-	get, cancel := p.a.call(ctx)
+	ctx, cancel := a.call(ctx)
 	defer cancel()
-	r, err := p.stream.Get(get, from) // a stable id that is no entry id: published with a delay, or long ago
+	r, err := s.Get(ctx, id) // a stable id that is no entry id: published with a delay, or long ago
 	if err != nil {
 		return "", err
 	}
 	after := idBefore(r.EntryID)
-	page, err := p.page(ctx, after, 1)
-	if err == nil && (len(page.Items) == 0 || page.Items[0].ID != from) {
-		err = fmt.Errorf("message %q is not in the stream now: %w", from, xstreamq.ErrNotFound)
+	page, err := s.Peek(ctx, xstreamq.Page{After: after, Limit: 1})
+	if err == nil && (len(page.Items) == 0 || page.Items[0].ID != id) {
+		err = fmt.Errorf("message %q is not in the stream now: %w", id, xstreamq.ErrNotFound)
 	}
 	return after, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,7 @@ type pendingJSON struct {
 }
 
 func newPending(a *app) *cobra.Command {
-	return &cobra.Command{
+	return withJSON(&cobra.Command{
 		Use:   "pending STREAM GROUP",
 		Short: "What is in flight, with whom, for how long",
 		Long: `List what workers of the group hold right now.
@@ -28,7 +29,7 @@ Columns: entry id, consumer, time since it was read, deliveries, and whether it 
 		Args:              args(2, 2),
 		ValidArgsFunction: a.completeNames(true),
 		RunE:              func(cmd *cobra.Command, args []string) error { return runPending(cmd.Context(), a, args[0], args[1]) },
-	}
+	}, jsonArrayOf, "entry_id", "consumer", "idle_ms", "deliveries", "retry")
 }
 
 func runPending(ctx context.Context, a *app, stream, group string) error {
@@ -43,7 +44,8 @@ func runPending(ctx context.Context, a *app, stream, group string) error {
 		}
 		return a.printJSON(list)
 	}
-	t := a.table("ENTRY ID", "CONSUMER", "IDLE", "DELIVERIES", "RETRY")
+	t := a.table("ENTRY ID", "CONSUMER", "IDLE", "DELIVERIES", "RETRY").cut(12, "CONSUMER").drop("RETRY", "DELIVERIES").
+		empty(fmt.Sprintf("nothing is in flight in group %s of %s", group, stream))
 	for _, p := range all {
 		if err := t.row(p.EntryID, p.Consumer, ago(p.Idle), count(p.Deliveries), yesNo(p.Retry)); err != nil {
 			return err

@@ -12,11 +12,8 @@ func (a *app) confirm(format string, args ...any) error {
 		return nil
 	}
 	question := escape(fmt.Sprintf(format, args...))
-	if !a.inTTY || !a.errTTY {
-		return &usageError{
-			err:  fmt.Errorf("this asks %q, and there is no terminal to ask on", question),
-			hint: "--yes, when you mean it",
-		}
+	if err := a.canAsk(question); err != nil {
+		return err
 	}
 	fmt.Fprintf(a.err, "%s [y/N] ", question)
 	answer, err := bufio.NewReader(a.in).ReadString('\n')
@@ -28,4 +25,14 @@ func (a *app) confirm(format string, args ...any) error {
 		return nil
 	}
 	return errRefused
+}
+
+func (a *app) canAsk(question string) error {
+	if a.inTTY && a.errTTY {
+		return nil
+	}
+	return &usageError{
+		err:  fmt.Errorf("this asks %q, and there is no terminal to ask on", escape(question)),
+		hint: "--yes, when you mean it",
+	}
 }

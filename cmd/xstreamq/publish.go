@@ -70,7 +70,7 @@ Prints the ids, one a line, or only their number when there are more than 1,000.
 	f.StringVar(&o.dedupeID, "dedupe-id", "", "publish nothing when this `ID` was published within the window; one message only")
 	f.DurationVar(&o.dedupeWindow, "dedupe-window", 10*time.Minute, "how long --dedupe-id is remembered")
 	f.IntVar(&o.batch, "batch", 500, "most lines to send at once")
-	return cmd
+	return withJSON(cmd, jsonObject, "published", "ids")
 }
 
 func runPublish(ctx context.Context, o *publishOptions, windowGiven bool) (err error) {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -34,12 +35,36 @@ type deadJSON struct {
 }
 
 func recordJSON(r xstreamq.Record) ([]byte, error) {
-	b, err := encode(messageJSON{
-		ID: r.ID, EntryID: r.EntryID, Stream: r.Stream, PublishedAt: stampPtr(r.PublishedAt),
-		Attempt: r.Attempts + 1, Lost: r.Lost, Headers: orEmpty(r.Headers),
-	})
+	b, err := encode(message(r))
 	return withBody(b, r.Body), err
 }
+
+func message(r xstreamq.Record) messageJSON {
+	return messageJSON{
+		ID: r.ID, EntryID: r.EntryID, Stream: r.Stream, PublishedAt: stampPtr(r.PublishedAt),
+		Attempt: r.Attempts + 1, Lost: r.Lost, Headers: orEmpty(r.Headers),
+	}
+}
+
+// parkedJSON is the public form of a message that waits for its time.
+type parkedJSON struct {
+	messageJSON
+	DueAt *string `json:"due_at"`
+}
+
+func parkedRecordJSON(r xstreamq.Record) ([]byte, error) {
+	b, err := encode(parkedJSON{message(r), stampPtr(r.DueAt)})
+	return withBody(b, r.Body), err
+}
+
+// The keys of these in docs/cli.md and the tests.
+var (
+	messageKeys = []string{"id", "entry_id", "stream", "published_at", "attempt", "lost", "headers", "body"}
+	parkedKeys  = append(slices.Clone(messageKeys), "due_at")
+	deadKeys    = []string{
+		"id", "entry_id", "stream", "published_at", "attempts", "lost", "headers", "body", "reason", "error", "dead_at",
+	}
+)
 
 func deadLetterJSON(d xstreamq.DeadLetter) ([]byte, error) {
 	b, err := encode(deadJSON{

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mattn/go-runewidth"
 	"github.com/redis/go-redis/v9"
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 //	code N PROG ARG…     run it; it must exit with N
 //	redis ARG…           one command to the server; \xNN in arguments is a byte; the answer goes to stdout
 //	keys K…              stdout is a JSON object, or an array of objects, with exactly these keys
+//	fits N               no line of ttyout is wider than N
 //	gone FILE            the process whose id is in FILE ends soon
 //	stop-server          end the server
 //	freeze-server        stop it from answering; thaw-server takes that back
@@ -55,7 +57,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": scriptCode, "redis": scriptRedis, "keys": scriptKeys, "gone": scriptGone,
+			"code": scriptCode, "redis": scriptRedis, "keys": scriptKeys, "gone": scriptGone, "fits": scriptFits,
 			"stop-server": func(ts *testscript.TestScript, _ bool, _ []string) {
 				ts.Value("server").(*redisproc.Server).Stop()
 			},
@@ -139,5 +141,21 @@ func scriptGone(ts *testscript.TestScript, neg bool, args []string) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("process %s still runs", pid)
 		}
+	}
+}
+
+func scriptFits(ts *testscript.TestScript, neg bool, args []string) {
+	most, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	lines := 0
+	for line := range strings.Lines(ts.ReadFile("ttyout")) {
+		line = strings.TrimRight(line, "\r\n")
+		lines++
+		if w := runewidth.StringWidth(line); w > most {
+			ts.Fatalf("a line of %d columns: %s", w, line)
+		}
+	}
+	if lines < 2 {
+		ts.Fatalf("%d lines on the terminal", lines)
 	}
 }

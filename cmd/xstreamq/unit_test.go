@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
 
 	"github.com/xstreamq/xstreamq"
@@ -289,11 +290,11 @@ func TestTable(t *testing.T) {
 	}
 	a, out, _ = testApp(map[string]string{"NO_COLOR": "1"})
 	a.outTTY, a.width = true, 28
-	tab = a.table("NAME", "N", "BODY")
+	tab = a.table("NAME", "N", "BODY").cut(8, "BODY")
 	if err := errors.Join(tab.row("long name", "7", strings.Repeat("b", 50)), tab.row("c", "123", "x"), tab.flush()); err != nil {
 		t.Fatal(err)
 	}
-	want := "NAME         N  BODY\nlong name    7  " + strings.Repeat("b", 19) + "…\nc          123  x\n"
+	want := "NAME         N  BODY\nlong name    7  " + strings.Repeat("b", 11) + "…\nc          123  x\n"
 	if out.String() != want {
 		t.Errorf("terminal:\n%s\nwant\n%s", out, want)
 	}
@@ -302,6 +303,44 @@ func TestTable(t *testing.T) {
 	tab = a.table("NAME")
 	if err := errors.Join(tab.row("x"), tab.flush()); err != nil || out.String() != "\x1b[1mNAME\n\x1b[0mx\n" {
 		t.Errorf("colour: %q (%v)", out, err)
+	}
+}
+
+// TestTableFitsTheTerminal: what may be left out goes first where it says nothing, then in its order; cells are cut no
+// further than is needed; nothing is cut or left out in a pipe or where the width is not known.
+func TestTableFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	const text = "ünïcode text"
+	for width, want := range map[int]string{
+		0:  "ID    ZERO  SOME  BODY\n1-0      0     7  漢字 ünïcode text\n",
+		40: "ID    ZERO  SOME  BODY\n1-0      0     7  漢字 ünïcode text\n",
+		33: "ID    ZERO  SOME  BODY\n1-0      0     7  漢字 ünïcode t…\n",
+		26: "ID    ZERO  SOME  BODY\n1-0      0     7  漢字 ün…\n",
+		25: "ID    SOME  BODY\n1-0      7  漢字 ünïcode…\n(not shown at this width: ZERO)\n",
+		19: "ID    BODY\n1-0   漢字 ünïcode…\n(not shown at this width: ZERO, SOME)\n",
+		3:  "ID    BODY\n1-0   漢字 ün…\n(not shown at this width: ZERO, SOME)\n",
+	} {
+		a, out, _ := testApp(map[string]string{"NO_COLOR": "1"})
+		a.outTTY, a.width, a.err = true, width, out
+		tab := a.table("ID", "ZERO", "SOME", "BODY").cut(8, "BODY").drop("SOME", "ZERO")
+		if err := errors.Join(tab.row("1-0 ", "0", "7", "漢字 "+text), tab.flush()); err != nil || out.String() != want {
+			t.Errorf("width %d:\n%swant\n%s(%v)", width, out, want, err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if w := runewidth.StringWidth(strings.TrimSpace(line)); width >= 19 && w > width && !strings.HasPrefix(line, "(") {
+				t.Errorf("width %d: a line of %d: %s", width, w, line)
+			}
+		}
+	}
+	a, out, stderr := testApp(nil)
+	tab := a.table("ID", "ZERO").drop("ZERO").empty("nothing there")
+	a.width = 1
+	if err := errors.Join(tab.row("1-0", "0"), tab.flush()); err != nil || out.String() != "1-0\t0\n" || stderr.Len() > 0 {
+		t.Errorf("in a pipe: %q, %q (%v)", out, stderr, err)
+	}
+	a.outTTY = true
+	if err := a.table("ID").empty("nothing there").flush(); err != nil || stderr.String() != "nothing there\n" {
+		t.Errorf("empty on a terminal: %q (%v)", stderr, err)
 	}
 }
 

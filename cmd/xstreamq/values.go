@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -56,6 +57,14 @@ func parsePosition(s string) (xstreamq.Position, error) {
 	return "", &usageError{err: errors.New("--from " + strconv.Quote(s) + " is neither head nor tail"), hint: "--from head"}
 }
 
+// parseFor reads a flag that says for how long; 0 is what leaving it out means.
+func parseFor(flag string, d time.Duration, given bool) error {
+	if given && d < time.Millisecond {
+		return &usageError{err: fmt.Errorf("%s is %s: it must be at least 1ms", flag, d), hint: flag + " 10m"}
+	}
+	return nil
+}
+
 func count(n int64) string { return strconv.FormatInt(n, 10) }
 
 func countPtr(n *int64) string {
@@ -72,6 +81,22 @@ func yesNo(b bool) string {
 	return "no"
 }
 
+// when is a moment in a table: exact into a pipe, short on a terminal, where its distance is what one wants to know.
+func (a *app) when(t time.Time) string {
+	if t.IsZero() || !a.outTTY {
+		return stamp(t)
+	}
+	return relative(t)
+}
+
+// relative is how far a moment is away.
+func relative(t time.Time) string {
+	if d := time.Until(t); d > 0 {
+		return "in " + ago(d)
+	}
+	return ago(time.Since(t)) + " ago"
+}
+
 // ago is a rough age for people.
 func ago(d time.Duration) string {
 	switch {
@@ -81,6 +106,8 @@ func ago(d time.Duration) string {
 		return d.Round(time.Millisecond).String()
 	case d < time.Hour:
 		return d.Round(time.Second).String()
+	case d < 48*time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 	}
-	return d.Round(time.Minute).String()
+	return count(int64(d.Round(time.Hour)/(24*time.Hour))) + "d"
 }

@@ -18,7 +18,7 @@ type versionJSON struct {
 }
 
 func newVersion(a *app) *cobra.Command {
-	return &cobra.Command{
+	return withJSON(&cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
 		Example: "  xstreamq version --json",
@@ -35,7 +35,7 @@ func newVersion(a *app) *cobra.Command {
 			_, err := fmt.Fprintln(a.out, escape(line))
 			return err
 		},
-	}
+	}, jsonObject, "version", "go", "commit")
 }
 
 func buildVersion() versionJSON {

@@ -48,7 +48,7 @@ The first SIGINT or SIGTERM stops reading and lets running commands end (--drain
 		},
 	}
 	o.register(cmd.Flags())
-	return cmd
+	return withJSON(cmd, jsonLines, "event", "id", "entry_id", "attempt", "error", "ms")
 }
 
 // takeArgs wants exactly STREAM GROUP before the dashes and a command after them.
@@ -74,7 +74,7 @@ func runWork(ctx context.Context, o *workOptions) (err error) {
 	defer stop()
 	sink := &lineSink{w: a.err}
 	w := &worker{o: o, sink: sink, procs: map[int]bool{}}
-	ev := &events{a: a, sink: sink, closed: stop}
+	ev := &events{a: a, sink: sink, closed: stop, tally: map[string]int{}}
 	defer w.killAll() // nothing that we started outlives us, whatever ends us
 	defer w.onSignals(stop)()
 
@@ -99,6 +99,9 @@ func runWork(ctx context.Context, o *workOptions) (err error) {
 		}
 		return err
 	}
+	w.say("working on group %s of %s at %s, %d at once; %s", o.group, o.stream, safeURL(a.url), o.parallel(), o.ends())
+	began := time.Now()
+	defer func() { w.say("%s in %s", ev.summary(), ago(time.Since(began))) }()
 	if o.untilEmpty {
 		go w.watchEmpty(ctx, c.Admin().Group(o.stream, o.group), stop)
 	}
@@ -121,6 +124,20 @@ func (o *workOptions) logger(sink *lineSink) *slog.Logger {
 	return slog.New(slog.NewTextHandler(sink, h))
 }
 
+// say tells a person how it goes; with --json stderr has errors only.
+func (w *worker) say(format string, args ...any) {
+	if !w.o.a.json {
+		w.sink.printf("xstreamq: "+format, args...)
+	}
+}
+
+func (o *workOptions) ends() string {
+	if o.untilEmpty {
+		return "it ends once the group is empty"
+	}
+	return "Ctrl-C drains and ends it"
+}
+
 // onSignals drains at the first SIGINT or SIGTERM and exits at the second.
 func (w *worker) onSignals(stop func()) (done func()) {
 	sigs := make(chan os.Signal, 2)
@@ -134,7 +151,7 @@ func (w *worker) onSignals(stop func()) (done func()) {
 					w.killAll()
 					os.Exit(exitFailed)
 				}
-				w.o.a.note("%s: draining, up to %s; again to exit at once", s, w.o.drain)
+				w.say("%s: draining, up to %s; again to exit at once", s, w.o.drain)
 				stop()
 			case <-over:
 				return

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,8 +26,28 @@ type events struct {
 	sink   *lineSink
 	closed func() // nobody reads stdout any more: stop working
 
-	mu  sync.Mutex
-	err error
+	mu    sync.Mutex
+	err   error
+	tally map[string]int // by event
+}
+
+// summary is what became of all messages: "12 acked, 1 dead".
+func (e *events) summary() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var parts []string
+	for _, o := range []xstreamq.Outcome{
+		xstreamq.OutcomeAcked, xstreamq.OutcomeFailed, xstreamq.OutcomeRejected, xstreamq.OutcomeDead, xstreamq.OutcomeReleased,
+		xstreamq.OutcomeLost, xstreamq.OutcomeSkipped,
+	} {
+		if n := e.tally[string(o)]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, o))
+		}
+	}
+	if len(parts) == 0 {
+		return "no message came"
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (e *events) hooks() xstreamq.Hooks {
@@ -40,6 +62,9 @@ func (e *events) tell(event string, d *xstreamq.Delivery, err error, took time.D
 	if event == string(xstreamq.OutcomeSnoozed) {
 		event = string(xstreamq.OutcomeReleased) // ours: handed back with nothing counted
 	}
+	e.mu.Lock()
+	e.tally[event]++
+	e.mu.Unlock()
 	text := ""
 	if err != nil {
 		text = err.Error()

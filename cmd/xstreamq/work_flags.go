@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -43,6 +44,14 @@ func (o *workOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.untilEmpty, "until-empty", false, "end once nothing of the group waits, is in flight anywhere or retries; delayed messages do not count")
 }
 
+// parallel is how many commands run at once.
+func (o *workOptions) parallel() int {
+	if o.concurrency > 0 {
+		return o.concurrency
+	}
+	return 4 * runtime.GOMAXPROCS(0)
+}
+
 func (o *workOptions) subscribeOptions() ([]xstreamq.SubscribeOption, error) {
 	from, err := parsePosition(o.from)
 	if err != nil {
@@ -65,9 +74,7 @@ func (o *workOptions) subscribeOptions() ([]xstreamq.SubscribeOption, error) {
 	if o.concurrency < 0 {
 		return nil, usagef("--concurrency is %d: it must not be below 0", o.concurrency)
 	}
-	if o.concurrency > 0 {
-		opts = append(opts, xstreamq.Concurrency(o.concurrency))
-	}
+	opts = append(opts, xstreamq.Concurrency(o.parallel()))
 	if o.handlerTimeout < 0 || o.dedupeTTL < 0 || o.drain < 0 {
 		return nil, usagef("--handler-timeout, --dedupe-ttl and --drain must not be below 0")
 	}
