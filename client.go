@@ -34,6 +34,8 @@ type Client struct {
 	drained chan struct{}   // closed when Stop is through
 	failed  chan error      // what no waiting mends, of a subscription
 	drain   error           // what Stop came to
+
+	probing probing
 }
 
 // phase is where a client stands in its life.

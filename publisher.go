@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,7 +76,7 @@ type publisher struct {
 	group *commit.Group[*outbound]
 
 	mu    sync.Mutex
-	known map[string]bool // streams that the registry has
+	known map[string]bool // streams that queues were made for; true = the registry has it
 	alone int             // publishes under way by the script, which the group does not know
 	idle  sync.Cond       // there are none
 }
@@ -223,6 +224,22 @@ func (p *publisher) begin(ctx context.Context, m *outbound) (context.Context, *O
 	return ctx, out, nil
 }
 
+// meet notes a stream that may be published to, for Health.
+func (p *publisher) meet(stream string) {
+	p.mu.Lock()
+	if !p.known[stream] {
+		p.known[stream] = false
+	}
+	p.mu.Unlock()
+}
+
+// streams are those that were met.
+func (p *publisher) streams() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.known))
+}
+
 // register puts the stream in the registry with this client's first publish to it. A failure is mended by the next one.
 func (p *publisher) register(ctx context.Context, k keys.Stream) {
 	p.mu.Lock()
@@ -237,7 +254,7 @@ func (p *publisher) register(ctx context.Context, k keys.Stream) {
 		defer close(done)
 		if err := p.c.rdb.SAdd(ctx, k.Registry(), k.Member("")).Err(); err != nil {
 			p.mu.Lock()
-			delete(p.known, k.Name)
+			p.known[k.Name] = false
 			p.mu.Unlock()
 		}
 	}()

@@ -20,7 +20,9 @@ type Queue[T any] struct {
 // NewQueue binds T to a stream. []byte and json.RawMessage pass untouched, all else is JSON unless WithCodec says otherwise.
 func NewQueue[T any](c *Client, stream string, opts ...QueueOption) *Queue[T] {
 	q := &Queue[T]{c: c, name: stream, cfg: queueConfig{window: 10 * time.Minute, maxBody: 16 << 20}}
-	q.err = q.configure(opts)
+	if q.err = q.configure(opts); q.err == nil && c != nil && c.publisher != nil {
+		c.publisher.meet(stream)
+	}
 	return q
 }
 

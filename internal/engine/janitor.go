@@ -12,7 +12,7 @@ const tidyEvery = time.Minute
 // tidy walks a parked hash, in bounded steps, for values that no due time names, and makes them due.
 func (s *Sub) tidy(due, parked string) {
 	var found int64
-	for cursor := ""; cursor != "0" && s.life.Err() == nil; {
+	for cursor := ""; s.more(cursor != "0"); {
 		next, n, err := lua.Orphans(s.life, s.cfg.Redis, due, parked, cursor)
 		if err != nil {
 			s.note("janitor", err)

@@ -44,7 +44,7 @@ func (s *Sub) readLoop() {
 			}
 		}
 		if err == nil {
-			err = s.readOnce(r, inc, room)
+			err = s.readOnce(r, inc, room, try > 0)
 			unsure = unsure || err != nil && !conn.Refused(err) && !conn.NotRun(err)
 			s.leaveRead(inc)
 		}
@@ -95,12 +95,14 @@ func (s *Sub) waitForRoom() (*incarnation, int) {
 		if s.stopping {
 			return nil, 0
 		}
+		s.reads.step() // every tick wakes it
 		room := s.roomLocked()
 		enough := s.buffer.len() == 0 || room >= (s.buffer.len()+room)/2
 		if s.current != nil && !s.paused && s.alone == nil && !s.holding && room > 0 && enough &&
 			s.current.left(s.cfg.Visibility) >= s.cfg.Visibility/2 {
 			return s.current, room
 		}
+		s.well("read") // nothing is to be read
 		s.cond.Wait()
 	}
 }
@@ -144,12 +146,15 @@ func (s *Sub) reconnectElsewhere(err error) {
 	}
 }
 
-// readOnce is one blocking read. COUNT holds for each stream.
-func (s *Sub) readOnce(r *conn.Reader, inc *incarnation, room int) error {
+// readOnce is one blocking read. COUNT holds for each stream. After a failure it is short: it tells whether reading works.
+func (s *Sub) readOnce(r *conn.Reader, inc *incarnation, room int, failed bool) error {
 	k := s.cfg.Keys
 	// A process that is stopped leaves its read behind: it must be over before the lease is, or it is given what was taken
 	// from it.
 	block := min(r.BlockFor(), s.cfg.Visibility/2)
+	if failed {
+		block = min(block, 100*time.Millisecond)
+	}
 	read := func(streams ...any) (lua.Once, error) {
 		cmd := lua.NewOnce(s.life, append([]any{
 			"xreadgroup", "group", k.Group, inc.name, "count", max(1, room/2), "block",

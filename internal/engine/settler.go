@@ -213,6 +213,7 @@ func (s *Sub) finishAll(list []*settling, how func(i int) lua.Settled) {
 	}
 	before := s.active
 	s.active -= len(list)
+	s.well("settle")
 	if s.active == 0 || s.stopping || before > s.cfg.Prefetch {
 		s.cond.Broadcast()
 	}

@@ -26,6 +26,8 @@ type Sub struct {
 	stopOnce sync.Once
 	loops    sync.WaitGroup
 
+	ticks, reads, sweeps, watches loop
+
 	settler *commit.Group[*settling]
 	seen    *commit.Group[*seenCheck]
 	slots   []*slot
@@ -83,10 +85,10 @@ func New(base context.Context, cfg Config) *Sub {
 
 // Start starts the loops; it does not wait.
 func (s *Sub) Start() {
-	s.loops.Go(s.tickLoop)
-	s.loops.Go(s.readLoop)
-	s.loops.Go(s.sweepLoop)
-	s.loops.Go(s.watchdog)
+	s.goLoop(&s.ticks, s.tickLoop)
+	s.goLoop(&s.reads, s.readLoop)
+	s.goLoop(&s.sweeps, s.sweepLoop)
+	s.goLoop(&s.watches, s.watchdog)
 }
 
 // Ready is closed once the group exists and is being read.

@@ -16,6 +16,7 @@ func (s *Sub) sweepLoop() {
 		case <-s.life.Done():
 			return
 		case look := <-s.jobs:
+			s.sweeps.step()
 			for _, owner := range look.Dead {
 				s.reclaim(owner)
 			}
@@ -28,6 +29,7 @@ func (s *Sub) sweepLoop() {
 			if s.maintenanceDue(look) {
 				s.compact()
 			}
+			s.sweeps.rest()
 		}
 	}
 }
@@ -38,4 +40,7 @@ func (s *Sub) maintenanceDue(look lua.Look) bool {
 }
 
 // more says that a bounded step shall be followed by another: not when everything ends.
-func (s *Sub) more(again bool) bool { return again && s.life.Err() == nil }
+func (s *Sub) more(again bool) bool {
+	s.sweeps.step()
+	return again && s.life.Err() == nil
+}

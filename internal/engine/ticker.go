@@ -15,6 +15,7 @@ import (
 func (s *Sub) tickLoop() {
 	interval := min(s.cfg.Interval, s.cfg.Visibility/4)
 	for try := 0; s.life.Err() == nil; {
+		s.ticks.step()
 		s.mu.Lock()
 		inc, stopping := s.current, s.stopping
 		s.mu.Unlock()
@@ -32,6 +33,7 @@ func (s *Sub) tickLoop() {
 		switch {
 		case err == nil:
 			try = 0
+			s.well("tick")
 		case fatal(err) && s.fresh():
 			s.fail(err)
 			return

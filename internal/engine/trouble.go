@@ -12,11 +12,10 @@ const sayEvery = time.Minute
 
 // trouble is what goes wrong at the moment, and when each kind was last logged.
 type trouble struct {
-	mu    sync.Mutex
-	said  map[string]time.Time
-	down  bool
-	since time.Time
-	last  error
+	mu   sync.Mutex
+	said map[string]time.Time
+	down bool
+	bad  map[string]error // by what was tried: what it failed with last, until it is well again
 }
 
 // say logs a line of its kind, once a minute at most.
@@ -51,10 +50,11 @@ func (s *Sub) note(what string, err error) {
 	s.say(what+" "+kind, "xstreamq: "+what+" failed; trying again", "err", err)
 	s.trouble.mu.Lock()
 	first := !s.trouble.down
-	if first {
-		s.trouble.down, s.trouble.since = true, time.Now()
+	s.trouble.down = true
+	if s.trouble.bad == nil {
+		s.trouble.bad = map[string]error{}
 	}
-	s.trouble.last = err
+	s.trouble.bad[what] = err
 	s.trouble.mu.Unlock()
 	if first && s.cfg.Watch.Connection != nil {
 		s.cfg.Watch.Connection(false, err)
@@ -65,9 +65,17 @@ func (s *Sub) note(what string, err error) {
 func (s *Sub) recovered() {
 	s.trouble.mu.Lock()
 	was := s.trouble.down
-	s.trouble.down, s.trouble.last = false, nil
+	s.trouble.down = false
+	delete(s.trouble.bad, "read")
 	s.trouble.mu.Unlock()
 	if was && s.cfg.Watch.Connection != nil {
 		s.cfg.Watch.Connection(true, nil)
 	}
+}
+
+// well says that what was noted as failing did not fail, or is not tried any more.
+func (s *Sub) well(what string) {
+	s.trouble.mu.Lock()
+	delete(s.trouble.bad, what)
+	s.trouble.mu.Unlock()
 }

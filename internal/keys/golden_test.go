@@ -23,6 +23,7 @@ func streamKeys(s keys.Stream, dedupeID string) []named {
 		{"groups", s.Groups},
 		{"meta", s.Meta},
 		{"sent " + dedupeID, s.Sent(dedupeID)},
+		{"probe", s.Probe()},
 	}
 }
 

@@ -34,6 +34,9 @@ func NewStream(prefix, name string) Stream {
 // Sent is the publish-dedupe marker of a dedupe id. Ids are hashed, so that none can meet another key.
 func (s Stream) Sent(dedupeID string) string { return s.base + ".sent:" + digest(dedupeID) }
 
+// Probe is a key that never exists: an XADD there with NOMKSTREAM tells whether the server would take a message.
+func (s Stream) Probe() string { return s.base + ".probe" }
+
 // Registry is the registry's key under this stream's prefix.
 func (s Stream) Registry() string { return s.Prefix + Registry }
 

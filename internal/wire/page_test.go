@@ -90,7 +90,7 @@ func TestPageKeys(t *testing.T) {
 	sent, _ := strings.CutSuffix(s.Sent("x"), "11f6ad8ec52a2984abaafd7c3b516503785c2072") // SHA-1 of x
 	seen, _ := strings.CutSuffix(g.Seen("x"), "11f6ad8ec52a2984abaafd7c3b516503785c2072")
 	sameSet(t, "keys", firstColumn(t, text), []string{
-		s.Main, s.Due, s.Parked, s.Groups, s.Meta, s.Registry(), sent + "<sha1 of the dedupe id>",
+		s.Main, s.Due, s.Parked, s.Groups, s.Meta, s.Probe(), s.Registry(), sent + "<sha1 of the dedupe id>",
 		g.Retry, g.DLQ, g.Due, g.Parked, g.Paused, g.Workers, g.Meta, seen + "<sha1 of the message's id>",
 	})
 	prefixed := find(t, text, "with prefix `(.*?)` the queue is `(.*?)`, the registry `(.*?)`")
