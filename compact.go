@@ -9,9 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/xstreamq/xstreamq/internal/keys"
 	"github.com/xstreamq/xstreamq/internal/lua"
-	"github.com/xstreamq/xstreamq/internal/wire"
 )
 
 // Compaction is what a compaction did, or would do.
@@ -20,6 +18,9 @@ type Compaction struct {
 	Floor   string     // entries below this id are needed by nobody; "" = nothing may be removed
 	HeldBy  []GroupRef // the groups that still need the entry there; a recorded group that Redis lost forbids all
 }
+
+// dryRunMost bounds what a dry run counts.
+const dryRunMost = 100_000
 
 // Compact trims what every group, foreign ones too, is done with, as far as the stream's retention allows. Workers do it by
 // themselves; this is for streams that have none, and does not wait until new groups have settled. A dry run counts what
@@ -49,7 +50,7 @@ func (s *StreamAdmin) Compact(ctx context.Context, dryRun bool) (Compaction, err
 		return out, nil
 	}
 	if dryRun {
-		if out.Removed, err = s.c.countBelow(ctx, k, out.Floor); err != nil {
+		if out.Removed, _, err = s.c.countRange(ctx, k.Main, "0-0", "("+out.Floor, dryRunMost); err != nil {
 			return out, serverError(op, err)
 		}
 	}
@@ -62,26 +63,6 @@ func (s *StreamAdmin) Compact(ctx context.Context, dryRun bool) (Compaction, err
 		out.HeldBy = nil
 	}
 	return out, nil
-}
-
-// countBelow counts the entries below an id, in bounded steps.
-func (c *Client) countBelow(ctx context.Context, k keys.Stream, floor string) (int64, error) {
-	total, at, step := int64(0), "0-0", lagStep
-	for step > 0 && total < searchMost {
-		n, last, through, err := lua.Count(ctx, c.rdb, k.Main, at, step)
-		if err != nil {
-			return total, err
-		}
-		if n > 0 && wire.CompareIDs(last, floor) >= 0 {
-			step = min(step, int(n)) / 2 // it went past the floor: try a shorter step
-			continue
-		}
-		total, at = total+n, last
-		if through {
-			break
-		}
-	}
-	return total, nil
 }
 
 // Retention is how long entries stay after every group is done with them: 0 = not at all, -1 = for ever.

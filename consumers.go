@@ -12,7 +12,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/xstreamq/xstreamq/internal/conn"
 	"github.com/xstreamq/xstreamq/internal/lua"
 	"github.com/xstreamq/xstreamq/internal/wire"
 )
@@ -84,7 +83,7 @@ func (g *GroupAdmin) pendingOf(ctx context.Context, key string, p Page, limit in
 	for {
 		list, err := g.c.rdb.XPendingExt(ctx, &redis.XPendingExtArgs{Stream: key, Group: g.group, Start: from, End: to, Count: int64(most)}).Result()
 		if err != nil {
-			if conn.Code(err) == "NOGROUP" || strings.Contains(err.Error(), "no such key") {
+			if missingGroup(err) {
 				return nil, nil
 			}
 			return nil, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -30,11 +29,11 @@ type Depth struct {
 	Oldest   time.Duration `json:"-"` // age, by the server's clock, of the oldest entry that waits or is in flight; 0 = none
 }
 
-// The lag is counted in steps on the server, up to a bound; beyond it the server's own word is taken, if it gives one.
+// What a stream holds is counted in steps on the server, up to a bound; for a lag beyond it the server's own word is taken,
+// if it gives one.
 const (
-	lagStep  = 500
-	lagMost  = 10_000
-	lagSteps = 40 // a step of large bodies counts few
+	countStep = 500
+	countMost = 10_000
 )
 
 // Depths is the depth of each group of the stream, sorted; one with Group "" when it has none.
@@ -116,7 +115,7 @@ func (c *Client) depth(ctx context.Context, k keys.Group, now time.Time) (Depth,
 	ask := askLook(ctx, p, k.Stream)
 	pending, again := p.XPending(ctx, k.Main, k.Group), p.XPending(ctx, k.Retry, k.Group)
 	retry, parked, dead := p.XLen(ctx, k.Retry), p.HLen(ctx, k.Parked), p.XLen(ctx, k.DLQ)
-	paused := p.Exists(ctx, k.Paused)
+	paused := p.StrLen(ctx, k.Paused) // an empty flag pauses nothing
 	if err := execPipeline(ctx, p); err != nil {
 		return Depth{}, err
 	}
@@ -149,7 +148,7 @@ func (c *Client) depth(ctx context.Context, k keys.Group, now time.Time) (Depth,
 	}
 	waiting := ""
 	if retry.Val() > 0 { // all that lies there waits or is in flight
-		if _, waiting, _, err = c.count(ctx, k.Retry, "0-0", 1); err != nil {
+		if _, waiting, _, err = c.count(ctx, k.Retry, "0-0", "+", 1); err != nil {
 			return Depth{}, err
 		}
 	}
@@ -165,7 +164,7 @@ func (c *Client) depth(ctx context.Context, k keys.Group, now time.Time) (Depth,
 func pendingSummary(cmd *redis.XPendingCmd) (redis.XPending, error) {
 	p, err := cmd.Result()
 	if err != nil {
-		if conn.Code(err) == "NOGROUP" || strings.Contains(err.Error(), "no such key") {
+		if missingGroup(err) {
 			err = nil
 		}
 		return redis.XPending{}, err
@@ -179,27 +178,23 @@ func (c *Client) lag(ctx context.Context, stream string, g *groupLook, length in
 	if length == 0 {
 		return new(int64), "", nil
 	}
-	total, at, through, err := c.count(ctx, stream, g.last, 1)
-	if err != nil || at == "" {
+	total, first, _, err := c.count(ctx, stream, g.last, "+", 1)
+	if err != nil || first == "" {
 		return nil, "", err
 	}
 	if total == 0 {
 		return new(int64), "", nil
 	}
-	first = at
-	_, head, _, err := c.count(ctx, stream, "0-0", 1)
+	_, head, _, err := c.count(ctx, stream, "0-0", "+", 1)
 	if err != nil {
 		return nil, "", err
 	}
 	if head == first { // nothing before it is left
 		return &length, first, nil
 	}
-	for step := 0; !through && total < lagMost && step < lagSteps; step++ {
-		var n int64
-		if n, at, through, err = c.count(ctx, stream, at, lagStep); err != nil {
-			return nil, "", err
-		}
-		total += n
+	total, through, err := c.countRange(ctx, stream, g.last, "+", countMost)
+	if err != nil {
+		return nil, "", err
 	}
 	if through {
 		return &total, first, nil
@@ -210,9 +205,21 @@ func (c *Client) lag(ctx context.Context, stream string, g *groupLook, length in
 	return nil, first, nil
 }
 
+// countRange counts what lies behind after, up to to, in bounded steps; through says that this is all, else there are more.
+func (c *Client) countRange(ctx context.Context, stream, after, to string, most int64) (total int64, through bool, err error) {
+	for step := int64(0); !through && total < most && step < 2*most/countStep; step++ { // a step of large bodies counts few
+		var n int64
+		if n, after, through, err = c.count(ctx, stream, after, to, countStep); err != nil || after == "" {
+			return total, false, err
+		}
+		total += n
+	}
+	return total, through, nil
+}
+
 // count is lua.Count; last is "" where the user may not run scripts.
-func (c *Client) count(ctx context.Context, stream, after string, most int) (n int64, last string, through bool, err error) {
-	n, last, through, err = lua.Count(ctx, c.rdb, stream, after, most)
+func (c *Client) count(ctx context.Context, stream, after, to string, most int) (n int64, last string, through bool, err error) {
+	n, last, through, err = lua.Count(ctx, c.rdb, stream, after, to, most)
 	if conn.Code(err) == "NOPERM" {
 		return 0, "", true, nil
 	}

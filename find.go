@@ -5,24 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/xstreamq/xstreamq/internal/keys"
 	"github.com/xstreamq/xstreamq/internal/lua"
+	"github.com/xstreamq/xstreamq/internal/wire"
 )
 
 // searchMost bounds a search by stable id: no index leads from it to where the message lies now.
 const (
-	searchMost = 100_000
+	searchMost = 300_000
 	searchStep = 500
 )
 
 // Get finds a message by its entry id, the name it is parked under, or its stable id: in the stream, and, of each group, in
 // the retry stream, the parked ones and the dead letters, and among the delayed ones. Where copies stand in several places,
 // an entry id finds the stream's own first, a stable id that is no entry id the live one. A search by stable id looks at up
-// to 100,000 messages in all. Errors: ErrNotFound.
+// to 300,000 messages in all. Errors: ErrNotFound.
 func (s *StreamAdmin) Get(ctx context.Context, id string) (Record, error) {
 	k, look, err := s.mustExist(ctx, "admin: get")
 	if err != nil {
@@ -42,18 +45,18 @@ func (s *StreamAdmin) Get(ctx context.Context, id string) (Record, error) {
 		}
 	}
 	slices.SortFunc(groups, func(a, b keys.Group) int { return strings.Compare(a.Group, b.Group) })
-	f := finder{c: s.c, stream: k, groups: groups, id: id}
-	r, err := f.direct(ctx)
-	if err == nil && r == nil {
-		r, err = f.search(ctx)
+	f := finder{c: s.c, stream: k, groups: groups}
+	found, err := f.named(ctx, id)
+	if err == nil && len(found) == 0 {
+		found, err = f.search(ctx, id, append(f.streams()[1:], k.Main)) // live ones first
 	}
 	if err != nil {
 		return Record{}, serverError("admin: get of "+s.name, err)
 	}
-	if r == nil {
-		return Record{}, fmt.Errorf("admin: get of %s: message %q: %w", s.name, id, ErrNotFound)
+	if len(found) == 0 {
+		return Record{}, fmt.Errorf("admin: get of %s: message %q%s: %w", s.name, id, f.bound(), ErrNotFound)
 	}
-	return *r, nil
+	return found[0].record(s.name), nil
 }
 
 // finder looks for one message in all places of a stream.
@@ -61,31 +64,31 @@ type finder struct {
 	c      *Client
 	stream keys.Stream
 	groups []keys.Group
-	id     string
+	short  bool // a search ended at its bound
 }
 
-// direct looks where the id itself is the name.
-func (f *finder) direct(ctx context.Context) (*Record, error) {
-	if isEntryID(f.id) {
-		for _, key := range f.streams() {
-			if r, err := f.entry(ctx, key, f.id); r != nil || err != nil {
-				return r, err
-			}
-		}
+// bound says how far a search went that ended at its bound.
+func (f *finder) bound() string {
+	if f.short {
+		return fmt.Sprintf(" among the first %d looked at", searchMost)
 	}
-	if r, err := f.parked(ctx, f.stream.Due, f.stream.Parked, f.id); r != nil || err != nil {
-		return r, err
-	}
-	for _, g := range f.groups {
-		for _, member := range []string{f.id, "m/" + f.id, "r/" + f.id, "x/" + f.id} {
-			if r, err := f.parked(ctx, g.Due, g.Parked, member); r != nil || err != nil {
-				return r, err
-			}
-		}
-	}
-	return nil, nil
+	return ""
 }
 
+// sighting is a copy of a message, and the key that has it.
+type sighting struct {
+	key string
+	m   wire.Message
+	due time.Time // of parked ones
+}
+
+func (s sighting) record(stream string) Record {
+	r := newRecord(stream, s.m)
+	r.DueAt = s.due
+	return r
+}
+
+// streams are those that may hold the message: the queue, then the retry streams, then the dead letters.
 func (f *finder) streams() []string {
 	list := []string{f.stream.Main}
 	for _, g := range f.groups {
@@ -97,72 +100,146 @@ func (f *finder) streams() []string {
 	return list
 }
 
-// search looks for copies that carry the id: where live ones are first.
-func (f *finder) search(ctx context.Context) (*Record, error) {
-	left := searchMost
+// named are the copies that the id itself names: as an entry of the streams, as a name it is parked under.
+func (f *finder) named(ctx context.Context, id string) ([]sighting, error) {
+	p := lookup{c: f.c, p: f.c.rdb.Pipeline()}
+	if isEntryID(id) {
+		for _, key := range f.streams() {
+			p.entry(ctx, key, id)
+		}
+	}
+	p.parked(ctx, f.stream.Due, f.stream.Parked, id)
 	for _, g := range f.groups {
-		for cursor := ""; left > 0; {
-			member, next, err := lua.FindParked(ctx, f.c.rdb, g.Parked, f.id, cursor, stepMost)
+		p.parked(ctx, g.Due, g.Parked, id, "m/"+id, "r/"+id, "x/"+id)
+	}
+	return p.sightings(ctx)
+}
+
+// search looks for copies that carry the id, among the parked ones of the groups, then in streams. It ends with the first.
+func (f *finder) search(ctx context.Context, id string, streams []string) ([]sighting, error) {
+	left := searchMost
+	p := f.c.rdb.Pipeline()
+	sizes := map[string]*redis.IntCmd{}
+	for _, g := range f.groups {
+		sizes[g.Parked] = p.HLen(ctx, g.Parked)
+	}
+	for _, key := range streams {
+		sizes[key] = p.XLen(ctx, key)
+	}
+	if err := execPipeline(ctx, p); err != nil {
+		return nil, err
+	}
+	for key, n := range sizes {
+		if n.Err() != nil {
+			return nil, keyError(key, n.Err())
+		}
+	}
+	one := lookup{c: f.c, p: f.c.rdb.Pipeline()}
+	for _, g := range f.groups {
+		size := int(sizes[g.Parked].Val())
+		for cursor := ""; size > 0 && left > 0; left -= min(size, stepMost) {
+			member, next, err := lua.FindParked(ctx, f.c.rdb, g.Parked, id, cursor, stepMost)
 			if err != nil {
 				return nil, err
 			}
 			if member != "" {
-				return f.parked(ctx, g.Due, g.Parked, member)
+				one.parked(ctx, g.Due, g.Parked, member)
+				return one.sightings(ctx)
 			}
-			if left -= stepMost; next == "" {
+			if cursor = next; next == "" {
 				break
 			}
-			cursor = next
 		}
 	}
-	streams := f.streams()
-	for _, key := range append(streams[1:], streams[0]) {
-		entryID, err := f.c.findEntry(ctx, key, f.id, &left)
+	for _, key := range streams {
+		entryID, err := f.c.findEntry(ctx, key, id, int(sizes[key].Val()), &left)
 		if err != nil {
 			return nil, err
 		}
 		if entryID != "" {
-			return f.entry(ctx, key, entryID)
+			one.entry(ctx, key, entryID)
+			return one.sightings(ctx)
 		}
 	}
+	f.short = left <= 0
 	return nil, nil
 }
 
-// findEntry looks for a stable id in a stream; "" = not found.
-func (c *Client) findEntry(ctx context.Context, key, id string, left *int) (string, error) {
-	for from := ""; *left > 0; *left -= searchStep {
+// findEntry looks for a stable id in a stream of size entries; "" = not found. It begins at the time that the id tells:
+// copies are younger than the message, but where the clock was set back.
+func (c *Client) findEntry(ctx context.Context, key, id string, size int, left *int) (string, error) {
+	start, stop := "", ""
+	if t := wire.Time(id); !t.IsZero() {
+		start = strconv.FormatInt(t.UnixMilli(), 10) + "-0"
+	}
+	for from := start; size > 0 && *left > 0; *left -= min(size, searchStep) {
 		entryID, next, err := lua.FindEntry(ctx, c.rdb, key, id, from, searchStep)
-		if err != nil || entryID != "" || next == "" {
+		if err != nil || entryID != "" {
 			return entryID, err
 		}
 		from = next
+		if next == "" || stop != "" && wire.CompareIDs(next, stop) >= 0 {
+			if start == "" {
+				break
+			}
+			from, start, stop = "", "", start
+		}
 	}
 	return "", nil
 }
 
-func (f *finder) entry(ctx context.Context, key, id string) (*Record, error) {
-	scan := entryScan{c: f.c, key: key, ids: []string{id}, byID: true}
-	list, err := scan.next(ctx, 1)
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	m, _ := deadMessage(list[0])
-	r := newRecord(f.stream.Name, m)
-	return &r, nil
+// lookup reads copies by name, in one pipeline.
+type lookup struct {
+	c     *Client
+	p     redis.Pipeliner
+	asked []ask
 }
 
-func (f *finder) parked(ctx context.Context, due, parked, member string) (*Record, error) {
-	p := f.c.rdb.Pipeline()
-	value, score := p.HGet(ctx, parked, member), p.ZScore(ctx, due, member)
-	if err := execPipeline(ctx, p); err != nil {
+type ask struct {
+	key, due string
+	members  []string
+	entries  *redis.Cmd
+	values   *redis.SliceCmd
+}
+
+func (p *lookup) entry(ctx context.Context, key, id string) {
+	p.asked = append(p.asked, ask{key: key, entries: p.p.Do(ctx, "xrange", key, id, id)})
+}
+
+func (p *lookup) parked(ctx context.Context, due, key string, members ...string) {
+	p.asked = append(p.asked, ask{key: key, due: due, members: members, values: p.p.HMGet(ctx, key, members...)})
+}
+
+func (p *lookup) sightings(ctx context.Context) ([]sighting, error) {
+	if err := execPipeline(ctx, p.p); err != nil {
 		return nil, err
 	}
-	if errors.Is(value.Err(), redis.Nil) {
-		return nil, nil
+	var out []sighting
+	for _, a := range p.asked {
+		if a.entries != nil {
+			if err := a.entries.Err(); err != nil {
+				return nil, keyError(a.key, err)
+			}
+			for _, e := range storedEntries(a.entries.Val()) {
+				m, _ := deadMessage(e)
+				out = append(out, sighting{key: a.key, m: m})
+			}
+			continue
+		}
+		if err := a.values.Err(); err != nil {
+			return nil, keyError(a.key, err)
+		}
+		for i, v := range a.values.Val() {
+			value, ok := v.(string)
+			if !ok {
+				continue
+			}
+			score, err := p.c.rdb.ZScore(ctx, a.due, a.members[i]).Result()
+			if err != nil && !errors.Is(err, redis.Nil) {
+				return nil, keyError(a.due, err)
+			}
+			out = append(out, sighting{a.key, parkedMessage(a.members[i], value), dueTime(score)})
+		}
 	}
-	if err := value.Err(); err != nil {
-		return nil, keyError(parked, err)
-	}
-	r := parkedRecord(f.stream.Name, member, value.Val(), score.Val())
-	return &r, nil
+	return out, nil
 }

@@ -25,6 +25,15 @@ type groupLook struct {
 	lag      int64 // the server's word, -1 = none
 }
 
+// newGroupLook reads a row of XINFO GROUPS.
+func newGroupLook(r infoRow) *groupLook {
+	g := &groupLook{name: r.text("name"), there: true, last: r.text("last-delivered-id"), pending: r.number("pending", 0), lag: r.number("lag", -1)}
+	if g.last == "0" { // the embedded server's way to say that nothing was delivered
+		g.last = "0-0"
+	}
+	return g
+}
+
 // streamLook is a stream at one moment.
 type streamLook struct {
 	exists  bool // the key of the stream itself
@@ -88,10 +97,7 @@ func (a lookCommands) read(k keys.Stream) (*streamLook, error) {
 		return nil, keyError(k.Main, err)
 	}
 	for _, r := range rows {
-		g := &groupLook{name: r.text("name"), there: true, last: r.text("last-delivered-id"), pending: r.number("pending", 0), lag: r.number("lag", -1)}
-		if g.last == "0" { // the embedded server's way to say that nothing was delivered
-			g.last = "0-0"
-		}
+		g := newGroupLook(r)
 		s.groups[g.name] = g
 	}
 	for name, mark := range a.recorded.Val() {
@@ -157,8 +163,8 @@ func (r infoRow) number(name string, none int64) int64 {
 // infoRows reads a list of maps (RESP3) or of flat arrays (RESP2); none when the stream or the group is not there.
 func infoRows(cmd *redis.Cmd) ([]infoRow, error) {
 	if err := cmd.Err(); err != nil {
-		if conn.Code(err) == "NOGROUP" || strings.Contains(err.Error(), "no such key") {
-			return nil, nil
+		if missingGroup(err) {
+			err = nil
 		}
 		return nil, err
 	}
@@ -183,6 +189,11 @@ func infoRows(cmd *redis.Cmd) ([]infoRow, error) {
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// missingGroup says that there is no such group, or no such stream.
+func missingGroup(err error) bool {
+	return conn.Code(err) == "NOGROUP" || err != nil && strings.Contains(err.Error(), "no such key")
 }
 
 // serverTime is the time of the server that has the key. Where the user may not ask for it, it is ours.

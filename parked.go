@@ -15,8 +15,8 @@ import (
 	"github.com/xstreamq/xstreamq/internal/wire"
 )
 
-// parkedRecord reads a parked value. One that cannot be read is shown whole, in a field raw.
-func parkedRecord(stream, member, value string, score float64) Record {
+// parkedMessage reads a parked value. One that cannot be read is shown whole, in a field raw.
+func parkedMessage(member, value string) wire.Message {
 	fields, err := wire.Unpack(value)
 	if err != nil {
 		fields = []string{wire.Raw, value}
@@ -27,11 +27,14 @@ func parkedRecord(stream, member, value string, score float64) Record {
 			m.ID, _, _ = strings.Cut(rest, "/")
 		}
 	}
-	r := newRecord(stream, m)
+	return m
+}
+
+func dueTime(score float64) time.Time {
 	if score > 0 && score < 1<<53 {
-		r.DueAt = time.UnixMilli(int64(score)).UTC()
+		return time.UnixMilli(int64(score)).UTC()
 	}
-	return r
+	return time.Time{}
 }
 
 // Delayed lists the messages published for later, the soonest due first. Page.After may also be a message's id.
@@ -212,7 +215,7 @@ func (c *Client) parkedValues(ctx context.Context, stream, parked string, list [
 	}
 	for i, v := range values {
 		if s, ok := v.(string); ok {
-			records = append(records, parkedRecord(stream, members[i], s, list[i].Score))
+			records = append(records, sighting{m: parkedMessage(members[i], s), due: dueTime(list[i].Score)}.record(stream))
 			size += len(s)
 		}
 	}

@@ -168,7 +168,7 @@ func (s *StreamAdmin) Peek(ctx context.Context, p Page) (Records, error) {
 	after := p.After
 	if after != "" && !isEntryID(after) {
 		left := searchMost
-		if after, err = s.c.findEntry(ctx, k.Main, p.After, &left); err != nil {
+		if after, err = s.c.findEntry(ctx, k.Main, p.After, searchMost, &left); err != nil {
 			return Records{}, serverError(op, err)
 		}
 		if after == "" {

@@ -114,7 +114,7 @@ func TestBoundedWork(t *testing.T) {
 			return int64(len(got)), 1, err
 		}},
 		{"lag", 40, func() (int64, int64, error) {
-			n, _, _, err := Count(ctx, c, k.Main, "0-0", 1000)
+			n, _, _, err := Count(ctx, c, k.Main, "0-0", "+", 1000)
 			return n, 1000, err
 		}},
 		{"find", 40, func() (int64, int64, error) {

@@ -101,9 +101,10 @@ func Seek(ctx context.Context, r Runner, k keys.Group, to string) (what, positio
 	return text(l[0]), text(l[1]), nil
 }
 
-// Count counts the entries of a stream after an id, in one bounded step; through says that the end was reached.
-func Count(ctx context.Context, r Runner, stream, after string, most int) (n int64, last string, through bool, err error) {
-	v, err := lagScript.run(ctx, r, []string{stream}, after, most, stepBytes)
+// Count counts the entries of a stream after an id and up to to ("+", an id, or "(" and an id), in one bounded step; through
+// says that the end was reached.
+func Count(ctx context.Context, r Runner, stream, after, to string, most int) (n int64, last string, through bool, err error) {
+	v, err := lagScript.run(ctx, r, []string{stream}, after, most, stepBytes, to)
 	l, err := lagScript.list(v, err, 3)
 	if err != nil {
 		return 0, "", false, err

@@ -21,8 +21,8 @@ func (b *bench) seek(to string) string {
 	return strings.TrimSpace(what + " " + position)
 }
 
-func (b *bench) count(after string, most int) string {
-	n, last, through, err := Count(b.ctx, b.r, b.k.Main, after, most)
+func (b *bench) count(after, to string, most int) string {
+	n, last, through, err := Count(b.ctx, b.r, b.k.Main, after, to, most)
 	if err != nil {
 		return "error " + err.Error()
 	}
@@ -147,26 +147,29 @@ var operateChecks = []check{
 			{"9007199254740992-18446744073709551615", "1 9007199254740993-0 true"},
 			{"9007199254740993-0", "0 9007199254740993-0 true"},
 		} {
-			b.then(b.count(c.after, 1000), c.want, "")
+			b.then(b.count(c.after, "+", 1000), c.want, "")
 		}
-		b.then(b.count("0-0", 3), "3 6-1 false", "")
-		b.then(b.count("6-1", 3), "1 9007199254740993-0 true", "")
+		b.then(b.count("0-0", "+", 3), "3 6-1 false", "")
+		b.then(b.count("6-1", "+", 3), "1 9007199254740993-0 true", "")
+		b.then(b.count("0-0", "6-1", 1000), "3 6-1 true", "")
+		b.then(b.count("5-0", "(6-1", 1000), "1 6-0 true", "")
+		b.then(b.count("5-0", "(6-0", 1000), "0 5-0 true", "")
 		b.do("DEL", b.k.Main)
-		b.equal("no stream", b.count("5-0", 1000), "0 5-0 true")
+		b.equal("no stream", b.count("5-0", "+", 1000), "0 5-0 true")
 	}},
 	{"lag: bounded in bytes", func(b *bench) {
 		b.given("")
 		for range 6 {
 			b.add(b.k.Main, "*", "body", strings.Repeat("x", 1<<20))
 		}
-		n, last, through, err := Count(b.ctx, b.r, b.k.Main, "0-0", 1000)
+		n, last, through, err := Count(b.ctx, b.r, b.k.Main, "0-0", "+", 1000)
 		b.must(err)
 		if n > 2 || through {
 			b.failf("%d entries of 1 MiB in one step, through %v", n, through)
 		}
 		total := n
 		for !through {
-			n, last, through, err = Count(b.ctx, b.r, b.k.Main, last, 1000)
+			n, last, through, err = Count(b.ctx, b.r, b.k.Main, last, "+", 1000)
 			b.must(err)
 			total += n
 		}
@@ -174,7 +177,7 @@ var operateChecks = []check{
 	}},
 	{"lag: the wrong type", func(b *bench) {
 		b.given("main = oops")
-		if got := b.count("0-0", 10); !strings.Contains(got, "WRONGTYPE") {
+		if got := b.count("0-0", "+", 10); !strings.Contains(got, "WRONGTYPE") {
 			b.failf("%s", got)
 		}
 	}},
@@ -220,8 +223,8 @@ var idChecks = []check{
 		const last = "18446744073709551615-18446744073709551615"
 		read := fmt.Sprintf("main: 5-0 body=a\nmain: %s body=z\nmain @g: at %s\nretry @g: at 0-0\ngroups: g = 5-0|T-300000\n", last, last)
 		b.given(read)
-		b.equal("unread", b.count(last, 1000), "0 "+last+" true")
-		b.equal("unread in steps of one", b.count("5-0", 1), "1 "+last+" true")
+		b.equal("unread", b.count(last, "+", 1000), "0 "+last+" true")
+		b.equal("unread in steps of one", b.count("5-0", "+", 1), "1 "+last+" true")
 		b.then(b.compact(true, false), "ok removed=0 floor="+last+" more by g", "")
 		b.then(b.compact(false, false), "ok removed=1 floor="+last+" by g", "- main: 5-0 body=a\n+ meta: compacted = T")
 		b.then(b.compact(false, false), "ok removed=0 floor="+last+" by g", "")
