@@ -499,6 +499,29 @@ func TestCodec(t *testing.T) {
 	}
 }
 
+// Decode is what a subscription makes of stored bytes; what is wrong with the queue is told, not run into.
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	none := func(string) error { return errors.New("none is good") }
+	q := xstreamq.NewQueue[string](nil, "orders", xstreamq.WithCodec[string](reverse{}))
+	if v, err := q.Decode([]byte("cba")); v != "abc" || err != nil || q.Stream() != "orders" {
+		t.Errorf("%q, %v of %s", v, err, q.Stream())
+	}
+	var nothing *xstreamq.Queue[string]
+	for want, q := range map[error]*xstreamq.Queue[string]{
+		xstreamq.ErrInvalidBody: xstreamq.NewQueue[string](nil, "orders", xstreamq.WithValidator(none)),
+		xstreamq.ErrInvalidName: xstreamq.NewQueue[string](nil, "or ders"),
+		xstreamq.ErrClosed:      {},
+	} {
+		if _, err := q.Decode([]byte(`"abc"`)); !errors.Is(err, want) {
+			t.Errorf("got %v, want %v", err, want)
+		}
+	}
+	if _, err := nothing.Decode(nil); !errors.Is(err, xstreamq.ErrClosed) || nothing.Stream() != "" {
+		t.Errorf("a nil queue: %v", err)
+	}
+}
+
 // Bytes pass untouched through both ends, whatever they are.
 func TestBytesPassUntouched(t *testing.T) {
 	t.Parallel()

@@ -26,6 +26,23 @@ func NewQueue[T any](c *Client, stream string, opts ...QueueOption) *Queue[T] {
 	return q
 }
 
+// Stream is the name that the queue was made with; "" of a nil queue.
+func (q *Queue[T]) Stream() string {
+	if q == nil {
+		return ""
+	}
+	return q.name
+}
+
+// Decode makes a T of stored bytes, as a subscription does: codec, then validators. For what Admin reads, such as
+// DeadLetter.Body; no I/O. Errors: ErrInvalidBody, and what is wrong with the queue.
+func (q *Queue[T]) Decode(body []byte) (T, error) {
+	if q == nil || q.err != nil || q.body.codec == nil {
+		return *new(T), q.ready()
+	}
+	return q.body.decode(body)
+}
+
 func (q *Queue[T]) configure(opts []QueueOption) error {
 	if err := keys.CheckName(q.name); err != nil {
 		return fmt.Errorf("%w: stream %q %w", ErrInvalidName, q.name, err)
