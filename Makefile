@@ -5,8 +5,10 @@ FUZZTIME = 10s
 PROFILE = short
 ARGS = -seed 1
 ONLY = no-owner-check,group-made-again-at-the-end
-CHECKS = test race flush lint alone modcheck size docs fuzz chaos chaos-mutants
-.PHONY: help setup test race flush vet lint fmt tidy alone modcheck fuzz size docs model mutants real chaos chaos-mutants check
+LEGS =
+ONSERVER = . ./internal/conn ./internal/engine ./internal/lua ./internal/redistest ./internal/wire
+CHECKS = test race flush lint alone modcheck size docs fuzz servers-short chaos chaos-mutants
+.PHONY: help setup test race flush servers servers-short vet lint fmt tidy alone modcheck fuzz size docs model mutants real chaos chaos-mutants check
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
@@ -23,6 +25,12 @@ race: setup ## the same under the race detector
 
 flush: setup ## the core's tests while every server forgets its scripts each 100 ms
 	XSTREAMQ_SCRIPT_FLUSH=100ms go test -count=1 . ./internal/engine ./internal/lua
+
+servers: setup ## the core on Redis 7, 8 and Valkey 8, each alone, as a cluster, behind a Sentinel; LEGS='redis-next valkey-next'
+	scripts/servers $(LEGS)
+
+servers-short: setup ## each server and each topology once, without the mutants
+	scripts/servers redis8 valkey8 redis7-cluster valkey8-sentinel -- -skip Mutants $(ONSERVER)
 
 vet: ## go vet over every module
 	go vet work

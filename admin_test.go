@@ -21,7 +21,7 @@ import (
 // desk is an operator's: a client with a prefix of its own, and a raw connection to bring states about.
 type desk struct {
 	t      *testing.T
-	rdb    *redis.Client
+	rdb    redis.UniversalClient
 	prefix string
 	client *xstreamq.Client
 	admin  *xstreamq.Admin
@@ -30,12 +30,12 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	rdb := redistest.Shared(t).Client(t)
+	rdb := redistest.Deployed(t).Client(t)
 	prefix := redistest.Prefix(t)
 	return deskOn(t, rdb, prefix)
 }
 
-func deskOn(t *testing.T, rdb *redis.Client, prefix string) *desk {
+func deskOn(t *testing.T, rdb redis.UniversalClient, prefix string) *desk {
 	t.Helper()
 	c, err := xstreamq.New(rdb, xstreamq.Prefix(prefix))
 	if err != nil {
@@ -141,11 +141,9 @@ func (d *desk) bury(body string, more ...string) string {
 func (d *desk) state() map[string]string {
 	d.t.Helper()
 	out := map[string]string{}
-	it := d.rdb.Scan(d.t.Context(), 0, d.prefix+"*", 1000).Iterator()
-	for it.Next(d.t.Context()) {
-		out[it.Val()] = d.rdb.Dump(d.t.Context(), it.Val()).Val()
+	for _, key := range everyKey(d.t, d.rdb, d.prefix) {
+		out[key] = d.rdb.Dump(d.t.Context(), key).Val()
 	}
-	d.must(it.Err())
 	return out
 }
 

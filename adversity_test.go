@@ -63,7 +63,7 @@ func TestUncertainStaysUncertain(t *testing.T) {
 	if err := s.rdb.Do(t.Context(), "acl", "setuser", "bob", "on", ">secret", "~*", "+@all").Err(); err != nil {
 		t.Fatal(err)
 	}
-	rdb := newRedis(t, &redis.Options{Addr: s.rdb.Options().Addr, Username: "bob", Password: "secret"})
+	rdb := s.borrowed(func(o *redis.UniversalOptions) { o.Username, o.Password = "bob", "secret" })
 	rdb.AddHook(&losing{lose: first(func(words string) bool {
 		if !strings.Contains(words, ".sent:") {
 			return false

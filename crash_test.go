@@ -221,7 +221,7 @@ func TestKilledWorkersLeaveNoLocks(t *testing.T) {
 		g.Main: true, g.Retry: true, g.DLQ: true, g.Workers: true, g.Meta: true, g.Stream.Meta: true, g.Groups: true,
 		s.prefix + keys.Registry: true, g.Due: true, g.Parked: true,
 	}
-	for _, key := range s.rdb.Keys(t.Context(), s.prefix+"*").Val() {
+	for _, key := range everyKey(t, s.rdb, s.prefix) {
 		if !kept[key] && s.rdb.PTTL(t.Context(), key).Val() < 0 {
 			t.Errorf("key %s stays for ever", key)
 		}

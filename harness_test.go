@@ -33,23 +33,46 @@ type site struct {
 	t      testing.TB
 	url    string
 	prefix string
-	rdb    *redis.Client
+	opts   *redis.UniversalOptions
+	rdb    redis.UniversalClient
 	keys   keys.Group
 	log    *logbook
 }
 
-// newSite is a site on the shared server.
+// newSite is a site on what tests share: a server, a cluster or what a Sentinel watches. A test that asks something of one
+// server's process has a server of its own.
 func newSite(t testing.TB) *site {
 	t.Helper()
-	return siteOn(t, redistest.Shared(t))
+	return siteOn(t, redistest.Deployed(t))
 }
 
 // siteOn is a site on a server of the test's own, which it may stop, freeze or configure.
-func siteOn(t testing.TB, srv *redistest.Server) *site {
+func siteOn(t testing.TB, srv interface {
+	URL() string
+	Options() *redis.UniversalOptions
+},
+) *site {
 	t.Helper()
-	s := &site{t: t, url: srv.URL(), prefix: redistest.Prefix(t), rdb: srv.Client(t), log: &logbook{}}
+	s := &site{t: t, url: srv.URL(), prefix: redistest.Prefix(t), opts: srv.Options(), log: &logbook{}}
+	s.rdb = s.borrowed()
 	s.keys = keys.NewStream(s.prefix, "orders").Group("svc")
 	return s
+}
+
+// borrowed is a client of the site's Redis that the test lends out, as changed, and closes itself.
+func (s *site) borrowed(change ...func(*redis.UniversalOptions)) redis.UniversalClient {
+	s.t.Helper()
+	o := *s.opts
+	for _, f := range change {
+		f(&o)
+	}
+	c := redis.NewUniversalClient(&o)
+	s.t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			s.t.Errorf("the borrowed client was closed by somebody else: %v", err)
+		}
+	})
+	return c
 }
 
 // open makes a client that sweeps often and is closed with the test.
@@ -160,26 +183,36 @@ func (s *site) dead(n int) []wire.Message {
 type load struct{ pending, retry, parked, dead int64 }
 
 func (s *site) load() load {
-	ctx := context.Background()
-	var l load
-	for _, stream := range []string{s.keys.Main, s.keys.Retry} {
-		if p, err := s.rdb.XPending(ctx, stream, "svc").Result(); err == nil {
-			l.pending += p.Count
-		}
+	k := s.keys
+	n, err := countLoad.Eval(context.Background(), s.rdb, []string{k.Main, k.Retry, k.Parked, k.DLQ}, "svc").Int64Slice()
+	if err != nil { // an unreachable server says nothing of what it holds
+		return load{-1, -1, -1, -1}
 	}
-	l.retry = s.rdb.XLen(ctx, s.keys.Retry).Val()
-	l.parked = s.rdb.HLen(ctx, s.keys.Parked).Val()
-	l.dead = s.rdb.XLen(ctx, s.keys.DLQ).Val()
-	return l
+	return load{n[0], n[1], n[2], n[3]}
 }
+
+// countLoad counts at one moment: what moves meanwhile must not be missed in both places. MULTI is refused where memory is
+// full. A stream or group that is not there, or a key of another type, holds nothing.
+var countLoad = redis.NewScript(`
+local function count(name, ...)
+  local n = redis.pcall(name, ...)
+  return type(n) == 'number' and n or type(n) == 'table' and n[1] or 0
+end
+return {
+  count('XPENDING', KEYS[1], ARGV[1]) + count('XPENDING', KEYS[2], ARGV[1]),
+  count('XLEN', KEYS[2]), count('HLEN', KEYS[3]), count('XLEN', KEYS[4]),
+}`)
 
 // settled waits until nothing is pending, to be retried or parked, and the group was given all.
 func (s *site) settled() {
 	s.t.Helper()
 	var l load
 	s.eventually(func() bool {
+		if !s.delivered() { // first: what is read after this look is pending in the next
+			return false
+		}
 		l = s.load()
-		return l.pending+l.retry+l.parked == 0 && s.delivered()
+		return l.pending+l.retry+l.parked == 0
 	}, "everything settled, is %v", &l)
 }
 
@@ -386,18 +419,6 @@ func (s *site) commands(names ...string) (n int64) {
 	return n
 }
 
-// newRedis is a client that the test lends out and closes itself.
-func newRedis(t testing.TB, opts *redis.Options) *redis.Client {
-	t.Helper()
-	c := redis.NewClient(opts)
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Errorf("the borrowed client was closed by somebody else: %v", err)
-		}
-	})
-	return c
-}
-
 // scan reads the first words of a line.
 func scan(line string, words ...*string) bool {
 	list := strings.Fields(line)
@@ -408,4 +429,27 @@ func scan(line string, words ...*string) bool {
 		*w = list[i]
 	}
 	return true
+}
+
+// everyKey is what is stored under a prefix, on every node.
+func everyKey(t testing.TB, rdb redis.UniversalClient, prefix string) (names []string) {
+	t.Helper()
+	var mu sync.Mutex
+	look := func(ctx context.Context, node *redis.Client) error {
+		list, err := node.Keys(ctx, prefix+"*").Result()
+		mu.Lock()
+		defer mu.Unlock()
+		names = append(names, list...)
+		return err
+	}
+	var err error
+	if c, ok := rdb.(*redis.ClusterClient); ok {
+		err = c.ForEachMaster(t.Context(), look)
+	} else {
+		err = look(t.Context(), rdb.(*redis.Client))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }

@@ -268,7 +268,7 @@ func TestHealthProbesDoNotPileUp(t *testing.T) {
 	t.Parallel()
 	srv := redistest.Start(t)
 	s := siteOn(t, srv)
-	rdb := newRedis(t, &redis.Options{Addr: srv.Addr(), ReadTimeout: -1, WriteTimeout: -1})
+	rdb := s.borrowed(func(o *redis.UniversalOptions) { o.ReadTimeout, o.WriteTimeout = -1, -1 })
 	c, err := xstreamq.New(rdb, xstreamq.Prefix(s.prefix))
 	if err != nil {
 		t.Fatal(err)

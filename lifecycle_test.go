@@ -132,7 +132,7 @@ func TestNewRefuses(t *testing.T) {
 func TestBorrowedClientStaysOpen(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	rdb := newRedis(t, &redis.Options{Addr: redistest.Shared(t).Addr()})
+	rdb := s.borrowed()
 	c, err := xstreamq.New(rdb, xstreamq.Prefix(s.prefix), xstreamq.WithLogger(slog.New(s.log)))
 	if err != nil {
 		t.Fatal(err)

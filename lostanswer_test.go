@@ -14,7 +14,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/xstreamq/xstreamq"
-	"github.com/xstreamq/xstreamq/internal/redistest"
 )
 
 // losing is a hook of the client library that lets chosen commands run and loses their answers.
@@ -55,7 +54,7 @@ func (l *losing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 func (s *site) lossy(lose func(cmd redis.Cmder) bool, opts ...xstreamq.ClientOption) (*xstreamq.Client, *losing) {
 	s.t.Helper()
 	l := &losing{lose: lose}
-	rdb := newRedis(s.t, &redis.Options{Addr: redistest.Shared(s.t).Addr()})
+	rdb := s.borrowed()
 	rdb.AddHook(l)
 	c, err := xstreamq.New(rdb, append([]xstreamq.ClientOption{
 		xstreamq.Prefix(s.prefix), xstreamq.SweepInterval(100 * time.Millisecond), xstreamq.WithLogger(slog.New(s.log)),

@@ -646,7 +646,7 @@ func TestAFreezePublishesOnce(t *testing.T) {
 				t.Parallel()
 				srv := redistest.Start(t)
 				s := siteOn(t, srv)
-				c, err := xstreamq.New(newRedis(t, &redis.Options{Addr: srv.Addr(), ReadTimeout: 200 * time.Millisecond, MaxRetries: 5}), xstreamq.Prefix(s.prefix))
+				c, err := xstreamq.New(s.borrowed(func(o *redis.UniversalOptions) { o.ReadTimeout, o.MaxRetries = 200*time.Millisecond, 5 }), xstreamq.Prefix(s.prefix))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -10,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/xstreamq/xstreamq"
-	"github.com/xstreamq/xstreamq/internal/redistest"
 )
 
 // holding is a hook of the client library that keeps every pipeline after the first until it is let go.
@@ -39,7 +38,7 @@ func TestBatchCutBetweenPipelines(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	h := &holding{held: make(chan struct{}), release: make(chan struct{})}
-	rdb := newRedis(t, &redis.Options{Addr: redistest.Shared(t).Addr()})
+	rdb := s.borrowed()
 	rdb.AddHook(h)
 	c, err := xstreamq.New(rdb, xstreamq.Prefix(s.prefix))
 	if err != nil {
@@ -77,7 +76,7 @@ func TestPipelinesAreBoundedInBytes(t *testing.T) {
 	s := newSite(t)
 	h := &holding{held: make(chan struct{}), release: make(chan struct{})}
 	close(h.release)
-	rdb := newRedis(t, &redis.Options{Addr: redistest.Shared(t).Addr()})
+	rdb := s.borrowed()
 	rdb.AddHook(h)
 	c, err := xstreamq.New(rdb, xstreamq.Prefix(s.prefix))
 	if err != nil {

@@ -391,7 +391,7 @@ func TestServerRefuses(t *testing.T) {
 			s.start(c)
 			ids := s.publish(1, 3)
 			receive(t, begun, 3, "handlers")
-			conn := s.rdb.Conn()
+			conn := s.rdb.(*redis.Client).Conn()
 			defer func() { _ = conn.Close() }()
 			if err := lever.down(t.Context(), conn); err != nil {
 				t.Fatal(err)
@@ -438,8 +438,9 @@ func addrOf(ctx context.Context, c *redis.Conn) string {
 // A connection whose other end is gone without a word is noticed by the read's own deadline.
 func TestHalfOpenConnection(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	p := newProxy(t, redistest.Shared(t).Addr())
+	srv := redistest.Shared(t)
+	s := siteOn(t, srv)
+	p := newProxy(t, srv.Addr())
 	s.url = "redis://" + p.addr()
 	got := make(chan int, 1)
 	s.worker(func(_ context.Context, m *xstreamq.Message[order]) error { got <- m.Body.ID; return nil })

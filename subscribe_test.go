@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/xstreamq/xstreamq"
-	"github.com/xstreamq/xstreamq/internal/redistest"
 )
 
 // A new group begins at the head: what was published before the first worker is delivered.
@@ -485,10 +486,7 @@ func TestHandedOnSuspectHoldsNobody(t *testing.T) {
 func TestReadsDoNotUseThePool(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	rdb := redistest.Shared(t).Client(t)
-	opts := *rdb.Options()
-	opts.PoolSize = 1
-	small := newRedis(t, &opts)
+	small := s.borrowed(func(o *redis.UniversalOptions) { o.PoolSize = 1 })
 	c, err := xstreamq.New(small, xstreamq.Prefix(s.prefix))
 	if err != nil {
 		t.Fatal(err)

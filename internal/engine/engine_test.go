@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/xstreamq/xstreamq/internal/keys"
 	"github.com/xstreamq/xstreamq/internal/lua"
 	"github.com/xstreamq/xstreamq/internal/redistest"
@@ -22,7 +20,7 @@ func still(t *testing.T, handle func(ctx context.Context, r *Run) Verdict) (*Sub
 	t.Helper()
 	ends := make(chan End, 100)
 	s := New(t.Context(), Config{
-		Redis: redistest.Shared(t).Client(t), Keys: keys.NewStream(redistest.Prefix(t), "s").Group("g"), ConsumerPrefix: "c",
+		Redis: redistest.Deployed(t).Client(t), Keys: keys.NewStream(redistest.Prefix(t), "s").Group("g"), ConsumerPrefix: "c",
 		Visibility: 10 * time.Second, MaxRetries: 1, Concurrency: 4, Prefetch: 100,
 		Backoff: func(int, error) time.Duration { return time.Minute },
 		Handle:  handle,
@@ -167,7 +165,7 @@ func TestFencedAcksCheckTheOwner(t *testing.T) {
 		{"xgroup", "create", k.Retry, k.Group, "0", "mkstream"},
 		{"xreadgroup", "group", k.Group, "its reader", "streams", k.Main, ">"},
 	} {
-		if err := s.cfg.Redis.(*redis.Client).Do(t.Context(), args...).Err(); err != nil {
+		if err := s.cfg.Redis.Do(t.Context(), args...).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -30,7 +30,7 @@ const epoch = 1_000_000_000_000
 // time from a key, so that a check can say to the millisecond what they write and when an owner dies.
 type bench struct {
 	ctx    context.Context
-	c      *redis.Client
+	c      redis.UniversalClient
 	r      Runner
 	k      keys.Group
 	seen   []string // markers to look at, by id
@@ -50,7 +50,7 @@ func newBench(t testing.TB, patches ...patch) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := redistest.Shared(t).Client(t)
+	c := redistest.Deployed(t).Client(t)
 	b := &bench{ctx: t.Context(), c: c, r: swap{c, s}, k: keys.NewStream(redistest.Prefix(t), "s").Group("g")}
 	b.at(0)
 	return b

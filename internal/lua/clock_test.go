@@ -16,7 +16,7 @@ import (
 // TestServerTime: the scripts as they ship take the server's time for all that they write.
 func TestServerTime(t *testing.T) {
 	t.Parallel()
-	ctx, c := t.Context(), redistest.Shared(t).Client(t)
+	ctx, c := t.Context(), redistest.Deployed(t).Client(t)
 	k := keys.NewStream(redistest.Prefix(t), "s").Group("g")
 	now := func() int64 {
 		at, err := c.Time(ctx).Result()

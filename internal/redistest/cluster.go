@@ -67,6 +67,6 @@ func newCluster(args []string) (d *Deployment, err error) {
 		}
 	}
 	d.url = "redis+cluster://" + addrs[0] + "?addr=" + strings.Join(addrs[1:], "&addr=")
-	d.connect = func() redis.UniversalClient { return redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs}) }
+	d.options = redis.UniversalOptions{Addrs: addrs, IsClusterMode: true}
 	return d, nil
 }

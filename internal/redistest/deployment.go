@@ -16,17 +16,20 @@ import (
 type Deployment struct {
 	Servers []*Server // those that hold data; any may be asked by a client of its own
 	url     string
-	connect func() redis.UniversalClient
+	options redis.UniversalOptions
 	watcher *Server // the Sentinel, if there is one
 }
 
 // URL is what xstreamq.Open takes.
 func (d *Deployment) URL() string { return d.url }
 
+// Options make a client of the whole.
+func (d *Deployment) Options() *redis.UniversalOptions { o := d.options; return &o }
+
 // Client is a new client of the whole, closed when the test ends.
 func (d *Deployment) Client(t testing.TB) redis.UniversalClient {
 	t.Helper()
-	c := d.connect()
+	c := redis.NewUniversalClient(d.Options())
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
 			t.Errorf("redistest: close a client of %s: %v", d.url, err)

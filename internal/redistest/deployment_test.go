@@ -1,6 +1,7 @@
 package redistest_test
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -9,6 +10,38 @@ import (
 
 	"github.com/xstreamq/xstreamq/internal/redistest"
 )
+
+// Not a test by itself: TestTopology runs it in a child.
+func TestChildSaysItsTopology(t *testing.T) {
+	t.Parallel()
+	c := redistest.Deployed(t).Client(t)
+	if err := c.Set(t.Context(), redistest.Prefix(t), "v", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Printf("on %T at %s\n", c, redistest.Deployed(t).URL()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Deployed is what the environment says, and nothing where it says what there is not.
+func TestTopology(t *testing.T) {
+	t.Parallel()
+	for topology, want := range map[string]string{
+		"": "on *redis.Client at redis://", "standalone": "on *redis.Client at redis://",
+		"cluster": "on *redis.ClusterClient at redis+cluster://", "sentinel": "on *redis.Client at redis+sentinel://",
+	} {
+		out, err := child(t, "topology", "TestChildSaysItsTopology", redistest.TopologyEnv+"="+topology).CombinedOutput()
+		if err != nil {
+			t.Errorf("%q: %v", topology, err)
+		}
+		wantText(t, "what "+topology+" says", string(out), want)
+	}
+	out, err := child(t, "topology", "TestChildSaysItsTopology", redistest.TopologyEnv+"=ring").CombinedOutput()
+	if err == nil {
+		t.Error("a topology that there is not is tested on")
+	}
+	wantText(t, "the refusal", string(out), "--- FAIL: TestChildSaysItsTopology", "ring", "standalone, cluster and sentinel")
+}
 
 func TestCluster(t *testing.T) {
 	t.Parallel()

@@ -4,9 +4,13 @@
 //
 //	func TestMain(m *testing.M) { redistest.Main(m) }
 //
-// and its tests call [Shared] for the server and [Prefix] for keys that no other
-// test uses, so that they may run in parallel. A test that stops, freezes or
-// configures its server takes one of its own from [Start].
+// and its tests call [Deployed] for the Redis to test on and [Prefix] for keys that
+// no other test uses, so that they may run in parallel. XSTREAMQ_TOPOLOGY says what
+// that is: one server, which is the default, a cluster or a master behind a Sentinel.
+//
+// What a test asks for says what it is about. One that is about a single server asks
+// for one, whatever the topology: [Shared] for its address, [Start] for a process of
+// its own to stop, freeze or configure. [Cluster] and [Sentinel] are a test's own too.
 //
 // The server is the command in the environment variable XSTREAMQ_REDIS_SERVER
 // (split on white space, so it may hold arguments or a wrapper that execs the

@@ -56,9 +56,7 @@ func newSentinel(args []string) (d *Deployment, err error) {
 		return d, err
 	}
 	d.url = "redis+sentinel://" + d.watcher.Addr() + "?master_name=" + masterName
-	d.connect = func() redis.UniversalClient {
-		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: masterName, SentinelAddrs: []string{d.watcher.Addr()}})
-	}
+	d.options = redis.UniversalOptions{Addrs: []string{d.watcher.Addr()}, MasterName: masterName}
 	return d, nil
 }
 

@@ -206,6 +206,11 @@ func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.It
 // URL is the server's address as a redis:// URL, database 0.
 func (s *Server) URL() string { return "redis://" + s.Addr() }
 
+// Options make a client of the server.
+func (s *Server) Options() *redis.UniversalOptions {
+	return &redis.UniversalOptions{Addrs: []string{s.Addr()}}
+}
+
 // Client is a new client of the server, closed when the test ends.
 func (s *Server) Client(t testing.TB) *redis.Client {
 	t.Helper()
