@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -86,28 +85,16 @@ func (a *Admin) Depths(ctx context.Context) ([]Depth, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Depth
-	var errs []error
-	for len(refs) > 0 && ctx.Err() == nil {
-		n := 0
-		var groups []string
-		for n < len(refs) && refs[n].Stream == refs[0].Stream {
-			if refs[n].Group != "" {
-				groups = append(groups, refs[n].Group)
-			}
-			n++
+	var list []streamGroups
+	for _, r := range refs {
+		if n := len(list); n == 0 || list[n-1].stream != r.Stream {
+			list = append(list, streamGroups{stream: r.Stream})
 		}
-		depths, err := a.c.depths(ctx, refs[0].Stream, groups, true)
-		all = append(all, depths...)
-		if err != nil {
-			errs = append(errs, err)
+		if last := &list[len(list)-1]; r.Group != "" {
+			last.groups = append(last.groups, r.Group)
 		}
-		refs = refs[n:]
 	}
-	if len(refs) > 0 {
-		errs = append(errs, serverError("admin: depths", context.Cause(ctx)))
-	}
-	return all, errors.Join(errs...)
+	return a.c.depths(ctx, list, true)
 }
 
 // Page bounds what one call returns: Limit 0 = 100, at most 1,000, else ErrInvalidOption. After is the Next of the page

@@ -1,9 +1,11 @@
 package xstreamq_test
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,9 +51,10 @@ func TestAdminDepthCounts(t *testing.T) {
 	if depth.Oldest < 0 || depth.Oldest > time.Minute {
 		t.Errorf("oldest: %v", depth.Oldest)
 	}
-	depth.Lag, depth.Oldest = nil, 0
+	d.equal("read", *depth.Read, 6)
+	depth.Lag, depth.Read, depth.Oldest = nil, nil, 0
 	want := xstreamq.Depth{
-		GroupRef: xstreamq.GroupRef{Stream: "s", Group: "g"}, Length: 9, Pending: 4, Retry: 3, Retrying: 2, Delayed: 5, Dead: 1,
+		GroupRef: xstreamq.GroupRef{Stream: "s", Group: "g"}, Length: 9, Pending: 4, Retry: 3, Retrying: 2, Delayed: 5, Dead: 1, Consumers: 1,
 	}
 	d.equal("depth", depth, want)
 
@@ -246,4 +249,51 @@ func TestAdminDepthsGoOnPastBrokenKeys(t *testing.T) {
 	if len(all) == 1 {
 		d.equal("the rest", all[0].Stream, "z")
 	}
+}
+
+// roundTrips notes what a client sends and waits for: a command's name, or "pipeline".
+type roundTrips struct {
+	mu   sync.Mutex
+	sent []string
+}
+
+func (r *roundTrips) add(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent = append(r.sent, name)
+}
+
+func (r *roundTrips) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r *roundTrips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		r.add(cmd.Name())
+		return next(ctx, cmd)
+	}
+}
+
+func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		r.add("pipeline")
+		return next(ctx, cmds)
+	}
+}
+
+// A view of many groups asks no more often than one of few: whoever watches them does so every second or two.
+func TestAdminDepthsAskedInTwoPipelines(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	for i := range 20 {
+		for _, g := range []string{"a", "b"} {
+			_, err := d.admin.Group(fmt.Sprintf("s%d", i), g).Create(t.Context(), xstreamq.Head)
+			d.must(err)
+		}
+	}
+	var sent roundTrips
+	d.rdb.AddHook(&sent)
+	all, err := d.admin.Depths(t.Context())
+	d.must(err)
+	d.equal("groups", len(all), 40)
+	got := strings.ReplaceAll(strings.Join(sent.sent, " "), "hello pipeline ", "") // a new connection's greeting
+	d.equal("sent", got, "smembers pipeline pipeline time")
 }

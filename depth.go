@@ -2,6 +2,7 @@ package xstreamq
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,15 +19,19 @@ import (
 // Depth counts what a group has before it and what it holds.
 type Depth struct {
 	GroupRef
-	Length   int64         `json:"length"`   // all entries of the stream, history included
-	Lag      *int64        `json:"lag"`      // entries of the stream not yet read; nil = unknown, never a guess
-	Pending  int64         `json:"pending"`  // in flight, from the stream and from the retry stream
-	Retry    int64         `json:"retry"`    // due for another attempt, not yet read
-	Retrying int64         `json:"retrying"` // parked: failed, waiting out their backoff
-	Delayed  int64         `json:"delayed"`  // published for later; the stream's, the same for every group
-	Dead     int64         `json:"dead"`     // dead letters
-	Paused   bool          `json:"paused"`
-	Oldest   time.Duration `json:"-"` // age, by the server's clock, of the oldest entry that waits or is in flight; 0 = none
+	Length   int64  `json:"length"`   // all entries of the stream, history included
+	Lag      *int64 `json:"lag"`      // entries of the stream not yet read; nil = unknown, never a guess
+	Pending  int64  `json:"pending"`  // in flight, from the stream and from the retry stream
+	Retry    int64  `json:"retry"`    // due for another attempt, not yet read
+	Retrying int64  `json:"retrying"` // parked: failed, waiting out their backoff
+	Delayed  int64  `json:"delayed"`  // published for later; the stream's, the same for every group
+	Dead     int64  `json:"dead"`     // dead letters
+	Paused   bool   `json:"paused"`
+	Read     *int64 `json:"-"` // entries of the stream ever read, as the server counts them (Redis 7); nil = it does not tell
+	// Consumers are the names that read as the group, those of dead workers included until a sweep.
+	Consumers int64         `json:"-"`
+	Totals    Totals        `json:"-"`
+	Oldest    time.Duration `json:"-"` // age, by the server's clock, of the oldest entry that waits or is in flight; 0 = none
 }
 
 // What a stream holds is counted in steps on the server, up to a bound; for a lag beyond it the server's own word is taken,
@@ -46,20 +51,90 @@ func (s *StreamAdmin) Depths(ctx context.Context) ([]Depth, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.c.depths(ctx, s.name, registered, false)
+	return s.c.depths(ctx, []streamGroups{{s.name, registered}}, false)
 }
 
-// depths reads a stream's groups. all keeps what is registered and not there, which is an error otherwise.
-func (c *Client) depths(ctx context.Context, stream string, registered []string, all bool) ([]Depth, error) {
-	op := "admin: depths of " + stream
-	k, err := c.streamKeys(stream)
-	if err != nil {
-		return nil, err
+// streamGroups is a stream and what the registry has of its groups.
+type streamGroups struct {
+	stream string
+	groups []string
+}
+
+// depths reads the groups of streams: two pipelines for all of them, then what a lag takes. all keeps what is registered and
+// not there, which is an error otherwise. What could be read is returned beside an error.
+func (c *Client) depths(ctx context.Context, list []streamGroups, all bool) ([]Depth, error) {
+	type stream struct {
+		k    keys.Stream
+		ask  lookCommands
+		look *streamLook
+		of   []depthCommands
 	}
-	look, err := c.look(ctx, k)
-	if err != nil {
-		return nil, serverError(op, err)
+	streams := make([]stream, len(list))
+	first, second := c.rdb.Pipeline(), c.rdb.Pipeline()
+	for i := range streams {
+		k, err := c.streamKeys(list[i].stream)
+		if err != nil {
+			return nil, err
+		}
+		streams[i].k, streams[i].ask = k, askLook(ctx, first, k)
 	}
+	whole := execPipeline(ctx, first)
+	var errs []error
+	for i := range streams {
+		s := &streams[i]
+		var names []string
+		var err error
+		if s.look, err = s.ask.read(s.k); err == nil {
+			names, err = c.groupNames(ctx, s.k, s.look, list[i].groups, all)
+		}
+		if err != nil {
+			s.look = nil
+			errs = append(errs, serverError("admin: depths of "+s.k.Name, err))
+			continue
+		}
+		for _, n := range names { // a foreign group's name may be one that we refuse; reading by it does no harm
+			s.of = append(s.of, askDepth(ctx, second, s.k.Group(n)))
+		}
+	}
+	if whole != nil && len(errs) == len(streams) {
+		return nil, serverError("admin: depths", whole)
+	}
+	whole = execPipeline(ctx, second)
+	var out []Depth
+	var now time.Time
+	_, cluster := c.rdb.(*redis.ClusterClient) // each of its servers has a time of its own
+	for _, s := range streams {
+		if s.look == nil {
+			continue
+		}
+		if len(s.of) == 0 {
+			out = append(out, Depth{GroupRef: GroupRef{Stream: s.k.Name}, Length: s.look.length, Delayed: s.look.delayed})
+			continue
+		}
+		var err error
+		if now.IsZero() || cluster {
+			now, err = c.serverTime(ctx, s.k.Main)
+		}
+		for _, ask := range s.of {
+			var d Depth
+			if err == nil {
+				d, err = c.readDepth(ctx, ask, s.look, now)
+			}
+			if err != nil {
+				errs = append(errs, serverError("admin: depth of "+s.k.Name+"/"+ask.k.Group, err))
+				break
+			}
+			out = append(out, d)
+		}
+	}
+	if whole != nil && len(out) == 0 {
+		return nil, serverError("admin: depths", whole)
+	}
+	return out, errors.Join(errs...)
+}
+
+// groupNames are the groups to read of a stream, sorted.
+func (c *Client) groupNames(ctx context.Context, k keys.Stream, look *streamLook, registered []string, all bool) ([]string, error) {
 	names := slices.Collect(maps.Keys(look.groups))
 	if all {
 		for _, n := range registered {
@@ -70,30 +145,15 @@ func (c *Client) depths(ctx context.Context, stream string, registered []string,
 	} else {
 		dead, err := c.deadOnly(ctx, k, look, registered)
 		if err != nil {
-			return nil, serverError(op, err)
+			return nil, err
 		}
 		if look.empty() && len(dead) == 0 {
-			return nil, fmt.Errorf("%s: stream %w", op, ErrNotFound)
+			return nil, fmt.Errorf("stream %w", ErrNotFound)
 		}
 		names = append(names, dead...)
 	}
-	if len(names) == 0 {
-		return []Depth{{GroupRef: GroupRef{Stream: stream}, Length: look.length, Delayed: look.delayed}}, nil
-	}
-	now, err := c.serverTime(ctx, k.Main)
-	if err != nil {
-		return nil, serverError(op, err)
-	}
 	slices.Sort(names)
-	out := make([]Depth, 0, len(names))
-	for _, n := range names { // a foreign group's name may be one that we refuse; reading by it does no harm
-		d, err := c.depth(ctx, k.Group(n), now)
-		if err != nil {
-			return out, serverError("admin: depth of "+stream+"/"+n, err)
-		}
-		out = append(out, d)
-	}
-	return out, nil
+	return names, nil
 }
 
 // Depth counts the group's messages. The counts are of one moment, but for Lag and Oldest, which may be a little younger.
@@ -112,10 +172,7 @@ func (g *GroupAdmin) Depth(ctx context.Context) (Depth, error) {
 
 func (c *Client) depth(ctx context.Context, k keys.Group, now time.Time) (Depth, error) {
 	p := c.rdb.Pipeline()
-	ask := askLook(ctx, p, k.Stream)
-	pending, again := p.XPending(ctx, k.Main, k.Group), p.XPending(ctx, k.Retry, k.Group)
-	retry, parked, dead := p.XLen(ctx, k.Retry), p.HLen(ctx, k.Parked), p.XLen(ctx, k.DLQ)
-	paused := p.StrLen(ctx, k.Paused) // an empty flag pauses nothing
+	ask, of := askLook(ctx, p, k.Stream), askDepth(ctx, p, k)
 	if err := execPipeline(ctx, p); err != nil {
 		return Depth{}, err
 	}
@@ -123,31 +180,57 @@ func (c *Client) depth(ctx context.Context, k keys.Group, now time.Time) (Depth,
 	if err != nil {
 		return Depth{}, err
 	}
-	for key, cmd := range map[string]redis.Cmder{k.Retry: retry, k.Parked: parked, k.DLQ: dead, k.Paused: paused} {
+	return c.readDepth(ctx, of, look, now)
+}
+
+// depthCommands is what a depth asks beside the look at its stream, in one pipeline.
+type depthCommands struct {
+	k                           keys.Group
+	pending, again              *redis.XPendingCmd
+	retry, parked, dead, paused *redis.IntCmd
+	totals                      *redis.SliceCmd
+}
+
+func askDepth(ctx context.Context, p redis.Pipeliner, k keys.Group) depthCommands {
+	return depthCommands{
+		k: k, pending: p.XPending(ctx, k.Main, k.Group), again: p.XPending(ctx, k.Retry, k.Group),
+		retry: p.XLen(ctx, k.Retry), parked: p.HLen(ctx, k.Parked), dead: p.XLen(ctx, k.DLQ), paused: p.StrLen(ctx, k.Paused), // an empty flag pauses nothing
+		totals: askTotals(ctx, p, k),
+	}
+}
+
+func (c *Client) readDepth(ctx context.Context, a depthCommands, look *streamLook, now time.Time) (Depth, error) {
+	k := a.k
+	for key, cmd := range map[string]redis.Cmder{k.Retry: a.retry, k.Parked: a.parked, k.DLQ: a.dead, k.Paused: a.paused, k.Meta: a.totals} {
 		if err := cmd.Err(); err != nil {
 			return Depth{}, keyError(key, err)
 		}
 	}
-	main, err := pendingSummary(pending)
+	main, err := pendingSummary(a.pending)
 	if err != nil {
 		return Depth{}, keyError(k.Main, err)
 	}
-	second, err := pendingSummary(again)
+	second, err := pendingSummary(a.again)
 	if err != nil {
 		return Depth{}, keyError(k.Retry, err)
 	}
 	d := Depth{
 		GroupRef: GroupRef{k.Name, k.Group}, Length: look.length, Pending: main.Count + second.Count,
-		Retry: max(0, retry.Val()-second.Count), Retrying: parked.Val(), Delayed: look.delayed, Dead: dead.Val(), Paused: paused.Val() > 0,
+		Retry: max(0, a.retry.Val()-second.Count), Retrying: a.parked.Val(), Delayed: look.delayed, Dead: a.dead.Val(), Paused: a.paused.Val() > 0,
+		Totals: readTotals(a.totals.Val()),
 	}
 	var unread string
-	if g := look.groups[k.Group]; g != nil || look.length == 0 {
+	g := look.groups[k.Group]
+	if g != nil {
+		d.Read, d.Consumers = g.read, g.consumers
+	}
+	if g != nil || look.length == 0 {
 		if d.Lag, unread, err = c.lag(ctx, k.Main, g, look.length); err != nil {
 			return Depth{}, err
 		}
 	}
 	waiting := ""
-	if retry.Val() > 0 { // all that lies there waits or is in flight
+	if a.retry.Val() > 0 { // all that lies there waits or is in flight
 		if _, waiting, _, err = c.count(ctx, k.Retry, "0-0", "+", 1); err != nil {
 			return Depth{}, err
 		}

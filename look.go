@@ -23,6 +23,9 @@ type groupLook struct {
 	last     string // last delivered; the recorded position when it is not there
 	pending  int64
 	lag      int64 // the server's word, -1 = none
+
+	consumers int64
+	read      *int64 // nil: the server has none
 }
 
 // newGroupLook reads a row of XINFO GROUPS.
@@ -30,6 +33,12 @@ func newGroupLook(r infoRow) *groupLook {
 	g := &groupLook{name: r.text("name"), there: true, last: r.text("last-delivered-id"), pending: r.number("pending", 0), lag: r.number("lag", -1)}
 	if g.last == "0" { // the embedded server's way to say that nothing was delivered
 		g.last = "0-0"
+	}
+	g.consumers = r.number("consumers", 0)
+	if n := r.number("entries-read", -1); n >= 0 {
+		g.read = &n
+	} else if g.last == "0-0" {
+		g.read = new(int64)
 	}
 	return g
 }

@@ -3,6 +3,10 @@ package xstreamq
 import (
 	"context"
 	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/xstreamq/xstreamq/internal/keys"
 )
 
 // Totals counts what became of a group's deliveries since the group was made; Delete ends it. A rate is the difference of
@@ -20,14 +24,22 @@ func (g *GroupAdmin) Totals(ctx context.Context) (Totals, error) {
 	if err != nil {
 		return Totals{}, err
 	}
-	v, err := g.c.rdb.HMGet(ctx, k.Meta, "processed", "failed", "dead").Result()
-	if err != nil {
+	cmd := askTotals(ctx, g.c.rdb, k)
+	if err := cmd.Err(); err != nil {
 		return Totals{}, serverError(g.op("totals"), keyError(k.Meta, err))
 	}
+	return readTotals(cmd.Val()), nil
+}
+
+func askTotals(ctx context.Context, on redis.Cmdable, k keys.Group) *redis.SliceCmd {
+	return on.HMGet(ctx, k.Meta, "processed", "failed", "dead")
+}
+
+func readTotals(v []any) Totals {
 	var n [3]int64
 	for i, x := range v {
 		text, _ := x.(string)                    // absent: nothing counted yet
 		n[i], _ = strconv.ParseInt(text, 10, 64) // made no number by hand: it counts no further
 	}
-	return Totals{n[0], n[1], n[2]}, nil
+	return Totals{n[0], n[1], n[2]}
 }
