@@ -18,6 +18,7 @@ import (
 // Server is one running redis-server on 127.0.0.1.
 type Server struct {
 	Addr string // host:port
+	Port int
 	cmd  *exec.Cmd
 	done chan struct{}
 	dir  string
@@ -28,8 +29,13 @@ type Server struct {
 func Start(args ...string) (*Server, error) {
 	var err error
 	for range 5 { // between finding a free port and taking it somebody else may
+		var l net.Listener
+		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return nil, fmt.Errorf("finding a free port: %w", err)
+		}
+		l.Close()
 		var s *Server
-		if s, err = start(args); err == nil {
+		if s, err = StartAt(l.Addr().(*net.TCPAddr).Port, args...); err == nil {
 			return s, nil
 		}
 		if errors.Is(err, exec.ErrNotFound) {
@@ -39,13 +45,8 @@ func Start(args ...string) (*Server, error) {
 	return nil, err
 }
 
-func start(args []string) (*Server, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("finding a free port: %w", err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
+// StartAt is Start on a port that is known to be free: that of a server which was stopped.
+func StartAt(port int, args ...string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "redisproc")
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func start(args []string) (*Server, error) {
 		os.RemoveAll(dir)
 		return nil, fmt.Errorf("starting redis-server: %w", err)
 	}
-	s := &Server{Addr: "127.0.0.1:" + strconv.Itoa(port), cmd: cmd, done: make(chan struct{}), dir: dir}
+	s := &Server{Addr: "127.0.0.1:" + strconv.Itoa(port), Port: port, cmd: cmd, done: make(chan struct{}), dir: dir}
 	go func() {
 		_ = cmd.Wait() // how it ended shows in its log
 		close(s.done)
