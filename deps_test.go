@@ -17,10 +17,10 @@ var allowedModules = []string{
 	"golang.org/x/sys",
 }
 
-// The library, and also its tests, live on go-redis and the standard library.
+// The library and its dashboard, and also their tests, live on go-redis and the standard library.
 func TestLinksOnlyGoRedis(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{modulePath}, {"-test", "./..."}} {
+	for _, args := range [][]string{{modulePath}, {modulePath + "/dash"}, {"-test", "./..."}} {
 		linked := linkedModules(t, args...)
 		for _, module := range linked {
 			if !slices.Contains(allowedModules, module) {

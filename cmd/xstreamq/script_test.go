@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -34,6 +36,7 @@ func TestMain(m *testing.M) {
 //	keys K…              stdout is a JSON object, or an array of objects, with exactly these keys
 //	fits N               no line of ttyout is wider than N
 //	gone FILE            the process whose id is in FILE ends soon
+//	web STATUS METHOD PATH [BODY]  a request to the address in the file url; the answer goes to stdout
 //	stop-server          end the server
 //	freeze-server        stop it from answering; thaw-server takes that back
 func TestScripts(t *testing.T) {
@@ -57,7 +60,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": scriptCode, "redis": scriptRedis, "keys": scriptKeys, "gone": scriptGone, "fits": scriptFits,
+			"code": scriptCode, "redis": scriptRedis, "keys": scriptKeys, "gone": scriptGone, "web": scriptWeb, "fits": scriptFits,
 			"stop-server": func(ts *testscript.TestScript, _ bool, _ []string) {
 				ts.Value("server").(*redisproc.Server).Stop()
 			},
@@ -128,6 +131,27 @@ func scriptKeys(ts *testscript.TestScript, neg bool, want []string) {
 		if slices.Equal(got, want) == neg {
 			ts.Fatalf("keys %q, want %q", got, want)
 		}
+	}
+}
+
+func scriptWeb(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: web STATUS METHOD PATH [BODY]")
+	}
+	body := strings.NewReader(strings.Join(args[3:], " "))
+	req, err := http.NewRequest(args[1], strings.TrimSpace(ts.ReadFile("url"))+args[2], body)
+	ts.Check(err)
+	if body.Len() > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	defer res.Body.Close()
+	out, err := io.ReadAll(res.Body)
+	ts.Check(err)
+	fmt.Fprintf(ts.Stdout(), "%s\n", out)
+	if strconv.Itoa(res.StatusCode) != args[0] {
+		ts.Fatalf("status %d, want %s: %s", res.StatusCode, args[0], out)
 	}
 }
 
