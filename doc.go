@@ -29,6 +29,9 @@
 //   - [Snooze]: back later, no attempt spent;
 //   - [Reject]: a dead letter at once.
 //
+// Where one call of the database serves many messages, [Queue.SubscribeBatch] hands them over together; where a program has
+// a loop of its own, [Queue.Pull] lets it ask.
+//
 // # Leases
 //
 // What a worker read is leased to it, and one heartbeat a second renews the lease of all that it holds, however long

@@ -123,7 +123,7 @@ func (c *Client) phaseCheck() (Check, []*Subscription) {
 	check := Check{Name: "client"}
 	switch c.phase {
 	case fresh:
-		if check.OK = len(subs) == 0; !check.OK {
+		if check.OK = !slices.ContainsFunc(subs, func(s *Subscription) bool { return !s.pull }); !check.OK {
 			check.Detail = "not started"
 		}
 	case running:
@@ -221,7 +221,7 @@ func (s *Subscription) health(ctx context.Context, answers func() bool) []Check 
 	sub := s.sub
 	s.mu.Unlock()
 	if sub == nil {
-		fares.Detail = "not started"
+		fares.OK, fares.Detail = s.pull, "not started"
 		return []Check{fares, loops}
 	}
 	got := make(chan engine.Status, 1)

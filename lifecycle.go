@@ -58,8 +58,10 @@ func (c *Client) begin(ctx context.Context) ([]*Subscription, error) {
 	c.phase, c.base = running, context.WithoutCancel(ctx)
 	subs := make([]*Subscription, 0, len(c.subs))
 	for _, s := range c.subs {
-		s.start(c.base)
-		subs = append(subs, s)
+		if !s.pull {
+			s.start(c.base)
+			subs = append(subs, s)
+		}
 	}
 	return subs, nil
 }

@@ -68,17 +68,17 @@ type Handler func(ctx context.Context, d *Delivery) error
 type Middleware func(next Handler) Handler
 
 // delivery makes what handlers and hooks see of a run.
-func delivery(r *engine.Run, stream, group string, maxRetries int) *Delivery {
+func (s *Subscription) delivery(r *engine.Run) *Delivery {
 	d := &Delivery{
-		ID: r.Msg.ID, EntryID: r.Msg.EntryID, Stream: stream, Group: group,
+		ID: r.Msg.ID, EntryID: r.Msg.EntryID, Stream: s.ref.Stream, Group: s.ref.Group,
 		Headers: wire.ParseHeaders(r.Msg.Headers), Raw: []byte(r.Msg.Body),
 		Attempt: r.Msg.RC + 1, Lost: r.Msg.Lost, PublishedAt: wire.Time(r.Msg.ID), run: r,
 	}
 	if d.PublishedAt.IsZero() { // a producer's own oid
 		d.PublishedAt = wire.Time(r.Msg.EntryID)
 	}
-	if maxRetries >= 0 {
-		d.MaxAttempts = maxRetries + 1
+	if s.cfg.maxRetries >= 0 {
+		d.MaxAttempts = s.cfg.maxRetries + 1
 	}
 	return d
 }

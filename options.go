@@ -23,7 +23,8 @@ type (
 	QueueOption func(*queueConfig) error
 	// PublishOption is for Publish, PublishBatch and Batch.Add.
 	PublishOption func(*publishConfig) error
-	// SubscribeOption is for Subscribe.
+	// SubscribeOption is for Subscribe, SubscribeBatch and Pull; an option that one of them has no use for is refused there, but
+	// not in SubscribeDefaults.
 	SubscribeOption func(*subscribeConfig) error
 )
 
@@ -300,6 +301,8 @@ const (
 	defaultMaxRetries = 5
 	defaultMaxLost    = 10
 	defaultPrefetch   = 1000
+	defaultBatchSize  = 100
+	defaultBatchWait  = 100 * time.Millisecond
 )
 
 type subscribeConfig struct {
@@ -316,12 +319,42 @@ type subscribeConfig struct {
 	maxParked      int
 	onDeadLetter   []func(context.Context, DeadLetter)
 	middleware     []Middleware
+	batchSize      int
+	batchWait      time.Duration
+	own            []string // of the options given to the call itself, those that not every intake takes
+}
+
+// elsewhere says, by intake, which options it has no use for and what to do instead.
+var elsewhere = map[string]map[string]string{
+	"Subscribe": {
+		"BatchSize": "SubscribeBatch takes it", "BatchWait": "SubscribeBatch takes it",
+	},
+	"SubscribeBatch": {
+		"WithMiddleware": "wrap the handler in a function, or use Subscribe",
+	},
+	"Pull": {
+		"BatchSize": "Receive takes the most it shall return", "BatchWait": "Receive returns as soon as it has one message",
+		"Concurrency":    "call Receive from as many goroutines as shall work",
+		"HandlerTimeout": "bound your own work with context.WithTimeout", "Prefetch": "Receive takes the most it shall read",
+		"WithMiddleware": "wrap your own work in a function, or use Subscribe",
+	},
+}
+
+// fits refuses an option that would do nothing.
+func (s *subscribeConfig) fits(call string) error {
+	for _, name := range s.own {
+		if instead, bad := elsewhere[call][name]; bad {
+			return fmt.Errorf("%w: %s is not for %s: %s", ErrInvalidOption, name, call, instead)
+		}
+	}
+	return nil
 }
 
 func newSubscribeConfig() subscribeConfig {
 	return subscribeConfig{
 		visibility: defaultVisibility, maxRetries: defaultMaxRetries, maxLost: defaultMaxLost, backoff: Exponential{},
 		concurrency: 4 * runtime.GOMAXPROCS(0), prefetch: defaultPrefetch, from: Head,
+		batchSize: defaultBatchSize, batchWait: defaultBatchWait,
 	}
 }
 
@@ -347,7 +380,7 @@ func NoVisibilityTimeout() SubscribeOption {
 // Past it the run is a failed attempt. 1 ms to 30 days.
 func HandlerTimeout(d time.Duration) SubscribeOption {
 	return func(s *subscribeConfig) error {
-		s.handlerTimeout = d
+		s.handlerTimeout, s.own = d, append(s.own, "HandlerTimeout")
 		return between("HandlerTimeout", d, time.Millisecond, maxBackoff)
 	}
 }
@@ -394,10 +427,10 @@ func WithBackoff(b Backoff) SubscribeOption {
 	}
 }
 
-// Concurrency is how many handlers run at once; default 4 × GOMAXPROCS, 1 to 100,000.
+// Concurrency is how many handlers run at once, batches with SubscribeBatch; default 4 × GOMAXPROCS, 1 to 100,000.
 func Concurrency(n int) SubscribeOption {
 	return func(s *subscribeConfig) error {
-		s.concurrency = n
+		s.concurrency, s.own = n, append(s.own, "Concurrency")
 		if n < 1 || n > 100_000 {
 			return invalid("Concurrency", n, "1 to 100000")
 		}
@@ -409,7 +442,7 @@ func Concurrency(n int) SubscribeOption {
 // subscription reads about 20 ms of work ahead, so nothing when handlers are slow.
 func Prefetch(n int) SubscribeOption {
 	return func(s *subscribeConfig) error {
-		s.prefetch = n
+		s.prefetch, s.own = n, append(s.own, "Prefetch")
 		if n < 0 || n > 100_000 {
 			return invalid("Prefetch", n, "0 to 100000")
 		}
@@ -466,7 +499,27 @@ func WithMiddleware(m ...Middleware) SubscribeOption {
 				return invalid("WithMiddleware", "nil", "a function")
 			}
 		}
-		s.middleware = append(slices.Clip(s.middleware), m...)
+		s.middleware, s.own = append(slices.Clip(s.middleware), m...), append(s.own, "WithMiddleware")
 		return nil
+	}
+}
+
+// BatchSize is the most messages that SubscribeBatch hands over at once; default 100, 1 to 10,000.
+func BatchSize(n int) SubscribeOption {
+	return func(s *subscribeConfig) error {
+		s.batchSize, s.own = n, append(s.own, "BatchSize")
+		if n < 1 || n > 10_000 {
+			return invalid("BatchSize", n, "1 to 10000")
+		}
+		return nil
+	}
+}
+
+// BatchWait is how long SubscribeBatch waits for a batch to fill, from its first message on; default 100 ms, at most 1 min, 0 =
+// not at all.
+func BatchWait(d time.Duration) SubscribeOption {
+	return func(s *subscribeConfig) error {
+		s.batchWait, s.own = d, append(s.own, "BatchWait")
+		return between("BatchWait", d, 0, time.Minute)
 	}
 }

@@ -21,39 +21,61 @@ const version = "1"
 // Subscribe registers h for group. No I/O: the group is made by Run or Start, or at once in the background when running.
 // Errors: ErrInvalidName, ErrInvalidOption, ErrAlreadySubscribed (same stream and group in this client), ErrClosed.
 func (q *Queue[T]) Subscribe(group string, h func(context.Context, *Message[T]) error, opts ...SubscribeOption) (*Subscription, error) {
-	if err := q.ready(); err != nil {
-		return nil, err
-	}
-	if h == nil {
-		return nil, invalid("Subscribe", "nil", "a handler")
-	}
-	k, err := q.c.groupKeys(q.name, group)
+	k, cfg, err := q.intake("Subscribe", group, h == nil, opts)
 	if err != nil {
 		return nil, err
 	}
-	cfg := newSubscribeConfig()
-	if err := apply(&cfg, q.c.cfg.subscribe); err != nil {
-		return nil, err
-	}
-	if err := apply(&cfg, opts); err != nil {
-		return nil, fmt.Errorf("subscribe %s/%s: %w", q.name, group, err)
-	}
 	body := q.body
-	innermost := func(ctx context.Context, d *Delivery) error {
+	handler := func(ctx context.Context, d *Delivery) error {
 		v, err := body.decode(d.Raw)
 		if err != nil {
 			return err
 		}
 		return h(ctx, &Message[T]{Delivery: *d, Body: v})
 	}
-	return q.c.subscribe(k, q.cfg.retain, cfg, innermost)
+	for _, m := range slices.Backward(cfg.middleware) {
+		handler = m(handler)
+	}
+	cfg.batchSize, cfg.batchWait = 1, 0
+	return q.c.subscribe(k, q.cfg.retain, cfg, func(s *Subscription, ctx context.Context, runs []*engine.Run) {
+		for _, r := range runs {
+			ctx, d := s.startHandle(ctx, r)
+			r.Verdict = verdict(protect(func() error { return handler(ctx, d) }))
+		}
+	})
+}
+
+// intake is what the three ways to take messages have in common: it checks names and options.
+func (q *Queue[T]) intake(call, group string, noHandler bool, opts []SubscribeOption) (keys.Group, subscribeConfig, error) {
+	cfg := newSubscribeConfig()
+	if err := q.ready(); err != nil {
+		return keys.Group{}, cfg, err
+	}
+	if noHandler {
+		return keys.Group{}, cfg, invalid(call, "nil", "a handler")
+	}
+	k, err := q.c.groupKeys(q.name, group)
+	if err != nil {
+		return k, cfg, err
+	}
+	if err := apply(&cfg, q.c.cfg.subscribe); err != nil {
+		return k, cfg, err
+	}
+	cfg.own = nil // a default may be of no use to one subscription
+	if err := apply(&cfg, opts); err != nil {
+		return k, cfg, fmt.Errorf("subscribe %s/%s: %w", q.name, group, err)
+	}
+	return k, cfg, cfg.fits(call)
 }
 
 // Subscription is one running (stream, group).
 type Subscription struct {
 	c    *Client
+	k    keys.Group
+	cfg  subscribeConfig
 	ref  GroupRef
 	make func(base context.Context) *engine.Sub
+	pull bool // started by its first Receive
 
 	mu      sync.Mutex
 	sub     *engine.Sub
@@ -64,12 +86,15 @@ type Subscription struct {
 	news    *commit.Group[func()] // calls of hooks that the lease must not wait for; nil = there are no hooks
 }
 
-func (c *Client) subscribe(k keys.Group, retain string, cfg subscribeConfig, h Handler) (*Subscription, error) {
+// handling runs a handler for the deliveries that it is given, and leaves its word in each one's Verdict; nil: they are pulled.
+type handling func(s *Subscription, ctx context.Context, runs []*engine.Run)
+
+func (c *Client) subscribe(k keys.Group, retain string, cfg subscribeConfig, h handling) (*Subscription, error) {
 	s := &Subscription{
-		c: c, ref: GroupRef{Stream: k.Name, Group: k.Group},
+		c: c, k: k, cfg: cfg, ref: GroupRef{Stream: k.Name, Group: k.Group}, pull: h == nil,
 		started: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	s.make = func(base context.Context) *engine.Sub { return engine.New(base, s.engineConfig(k, retain, cfg, h)) }
+	s.make = func(base context.Context) *engine.Sub { return engine.New(base, s.engineConfig(base, retain, h)) }
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase >= stopping {
@@ -79,13 +104,13 @@ func (c *Client) subscribe(k keys.Group, retain string, cfg subscribeConfig, h H
 		return nil, fmt.Errorf("%w: stream %s, group %s; one subscription with more Concurrency does the same", ErrAlreadySubscribed, k.Name, k.Group)
 	}
 	c.subs[s.ref] = s
-	if c.phase == running {
+	if c.phase == running && !s.pull {
 		s.start(c.base)
 	}
 	return s, nil
 }
 
-// start is called once, under the client's lock.
+// start starts it the first time; it is called under the client's lock.
 func (s *Subscription) start(base context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +125,7 @@ func (s *Subscription) start(base context.Context) {
 		s.mu.Lock()
 		s.closeOnce()
 		s.mu.Unlock()
-		if err := sub.Err(); err != nil && !errors.Is(err, ErrGroupRemoved) {
+		if err := sub.Err(); err != nil && !errors.Is(err, ErrGroupRemoved) && !s.pull {
 			select {
 			case s.c.failed <- err: // Run ends of it
 			default:
@@ -217,8 +242,8 @@ func (s *Subscription) Err() error {
 	return s.sub.Err()
 }
 
-func (s *Subscription) engineConfig(k keys.Group, retain string, cfg subscribeConfig, h Handler) engine.Config {
-	c := s.c
+func (s *Subscription) engineConfig(base context.Context, retain string, h handling) engine.Config {
+	c, cfg := s.c, s.cfg
 	visibility, handlerTimeout := cfg.visibility, cfg.handlerTimeout
 	if cfg.noVisibility {
 		visibility = engine.NoVisibility
@@ -231,19 +256,19 @@ func (s *Subscription) engineConfig(k keys.Group, retain string, cfg subscribeCo
 		e = e.withDefaults(visibility)
 		backoff, first = e, e.Initial
 	}
-	for _, m := range slices.Backward(cfg.middleware) {
-		h = m(h)
+	if s.pull {
+		cfg.concurrency, handlerTimeout = 0, 0
 	}
 	return engine.Config{
-		Redis: c.rdb, Keys: k, ConsumerPrefix: c.cfg.consumerPrefix, Version: version,
+		Redis: c.rdb, Keys: s.k, ConsumerPrefix: c.cfg.consumerPrefix, Version: version,
 		From: string(cfg.from), Retain: retain,
 		Visibility: visibility, HandlerTimeout: handlerTimeout, Interval: c.cfg.interval,
 		MaxRetries: cfg.maxRetries, MaxLost: cfg.maxLost, MaxParked: cfg.maxParked,
-		Concurrency: cfg.concurrency, Prefetch: cfg.prefetch, DedupeTTL: cfg.dedupeTTL,
+		Concurrency: cfg.concurrency, Batch: cfg.batchSize, BatchWait: cfg.batchWait, Prefetch: cfg.prefetch, DedupeTTL: cfg.dedupeTTL,
 		SuspectFirst: first, SuspectMost: 5 * time.Minute,
 		Backoff: boundBackoff(backoff),
-		Handle:  s.handle(k, cfg.maxRetries, h),
-		Watch:   s.watch(k, cfg),
+		Handle:  func(ctx context.Context, runs []*engine.Run) { h(s, ctx, runs) },
+		Watch:   s.watch(base),
 		Log:     c.log,
 	}
 }
@@ -254,38 +279,36 @@ type handled struct {
 	d   *Delivery
 }
 
-// handle runs hooks, middleware and handler, and turns a panic into an error.
-func (s *Subscription) handle(k keys.Group, maxRetries int, h Handler) func(context.Context, *engine.Run) engine.Verdict {
-	return func(ctx context.Context, r *engine.Run) engine.Verdict {
-		d := delivery(r, k.Name, k.Group, maxRetries)
-		if s.c.hooks.any() {
-			ctx = s.c.hooks.handleStart(ctx, d)
-			seen := *d // what the end hooks see: the handler has the other, and may outlive its end
-			r.Carry.Store(handled{ctx, &seen})
-		}
-		return verdict(protect(ctx, d, h))
+// startHandle tells the start hooks of a delivery.
+func (s *Subscription) startHandle(ctx context.Context, r *engine.Run) (context.Context, *Delivery) {
+	d := s.delivery(r)
+	if s.c.hooks.any() {
+		ctx = s.c.hooks.handleStart(ctx, d)
+		seen := *d // what the end hooks see: the handler has the other, and may outlive its end
+		r.Carry.Store(handled{ctx, &seen})
 	}
+	return ctx, d
 }
 
-func protect(ctx context.Context, d *Delivery, h Handler) (err error) {
+// protect makes an error of a panic.
+func protect(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
-	if err = h(ctx, d); err != nil {
+	if err = f(); err != nil {
 		_, _ = err.Error(), errors.Is(err, ErrShutdown) // one that cannot be asked (often a nil pointer in the interface) panics here
 	}
 	return err
 }
 
 // watch tells hooks what the engine saw.
-func (s *Subscription) watch(k keys.Group, cfg subscribeConfig) engine.Watch {
+func (s *Subscription) watch(ctx context.Context) engine.Watch {
 	c, ref := s.c, s.ref
-	ctx := c.base
 	w := engine.Watch{}
-	if len(cfg.onDeadLetter) > 0 || c.hooks.any() {
-		s.tell = commit.New(100, func(ids []string) { s.tellDead(ctx, k, cfg, ids) })
+	if len(s.cfg.onDeadLetter) > 0 || c.hooks.any() {
+		s.tell = commit.New(100, func(ids []string) { s.tellDead(ctx, ids) })
 		w.Buried = func(_ context.Context, deadID string) { s.tell.Add(deadID) }
 	}
 	if !c.hooks.any() {
@@ -300,7 +323,7 @@ func (s *Subscription) watch(k keys.Group, cfg subscribeConfig) engine.Watch {
 		if h, ok := r.Carry.Load().(handled); ok {
 			return h.ctx, h.d
 		}
-		return ctx, delivery(r, k.Name, k.Group, cfg.maxRetries)
+		return ctx, s.delivery(r)
 	}
 	w.Ended = func(r *engine.Run, e engine.End) {
 		if r.Carry.Load() == nil && (e.Outcome == engine.Released || e.Outcome == engine.LostIt) {
@@ -369,8 +392,8 @@ func (s *Subscription) watch(k keys.Group, cfg subscribeConfig) engine.Watch {
 }
 
 // tellDead reads dead letters back and hands them to those who asked. At most once: the dead-letter queue is the record.
-func (s *Subscription) tellDead(ctx context.Context, k keys.Group, cfg subscribeConfig, ids []string) {
-	admin := &GroupAdmin{c: s.c, stream: k.Name, group: k.Group}
+func (s *Subscription) tellDead(ctx context.Context, ids []string) {
+	admin := s.c.Admin().Group(s.ref.Stream, s.ref.Group)
 	bounded, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	for _, id := range ids {
@@ -381,7 +404,7 @@ func (s *Subscription) tellDead(ctx context.Context, k keys.Group, cfg subscribe
 			}
 			continue
 		}
-		for _, f := range cfg.onDeadLetter {
+		for _, f := range s.cfg.onDeadLetter {
 			guard(s.c.log, "OnDeadLetter", func() { f(ctx, l) })
 		}
 		s.c.hooks.each("DeadLettered", func(x Hooks) {

@@ -64,6 +64,16 @@ func (b *buffer) front() (*Run, *queue) {
 	return b.mains.front(), &b.mains
 }
 
+// oldest is when the first of what it holds was read.
+func (b *buffer) oldest() (t time.Time) {
+	for _, q := range []*queue{&b.retries, &b.mains} {
+		if r := q.front(); r != nil && (t.IsZero() || r.arrived.Before(t)) {
+			t = r.arrived
+		}
+	}
+	return t
+}
+
 func (b *buffer) take(f func(*Run) bool) []*Run {
 	if b.len() == 0 {
 		return nil

@@ -26,6 +26,7 @@ var (
 	ErrGroupRemoved   = errors.New("group was removed")
 	ErrFormat         = errors.New("stored by a newer version")
 	ErrUnsupported    = errors.New("server too old")
+	ErrStopped        = errors.New("the subscription was stopped")
 	ErrAuth           = errors.New("server refused the login or a command")
 )
 
@@ -57,7 +58,9 @@ type Config struct {
 	MaxRetries     int           // -1 = for ever
 	MaxLost        int
 	MaxParked      int // 0 = no cap
-	Concurrency    int
+	Concurrency    int // 0 = deliveries are handed over by Receive alone
+	Batch          int // most deliveries that one run of the handler is given
+	BatchWait      time.Duration
 	Prefetch       int
 	DedupeTTL      time.Duration // 0 = off
 	SuspectFirst   time.Duration // delay of a suspect, doubled with each lost lease
@@ -65,8 +68,9 @@ type Config struct {
 
 	// Backoff is how long the given attempt's failure waits.
 	Backoff func(attempt int, err error) time.Duration
-	// Handle runs the handler; it must not panic.
-	Handle func(ctx context.Context, r *Run) Verdict
+	// Handle runs the handler, for one delivery, or for a batch of up to Batch, and leaves what it says in each one's Verdict.
+	// It must not panic.
+	Handle func(ctx context.Context, runs []*Run)
 	Watch  Watch
 	Log    *slog.Logger
 }
@@ -79,6 +83,7 @@ type Verdict struct {
 	Err    error
 	Reason string // Bury
 	Counts bool   // Bury: it is a failed attempt
+	Own    bool   // Fail: of this delivery by itself, not of the batch that it was handed over in
 }
 
 // Watch sees what happens; nil fields are skipped. Calls come from the engine's own goroutines.

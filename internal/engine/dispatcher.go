@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/xstreamq/xstreamq/internal/commit"
@@ -53,17 +54,18 @@ func (s *Sub) worker(sl *slot) {
 			go s.worker(sl)
 		}
 	}()
+	var runs []*Run
 	for {
-		r := s.next()
-		if r == nil {
+		if runs = s.next(runs[:0]); len(runs) == 0 {
 			over = true
 			return
 		}
-		s.serve(sl, r)
+		s.serve(sl, runs)
+		clear(runs)
 	}
 }
 
-func (s *Sub) serve(sl *slot, r *Run) {
+func (s *Sub) serve(sl *slot, runs []*Run) {
 	defer func() {
 		s.mu.Lock()
 		s.busy--
@@ -72,21 +74,20 @@ func (s *Sub) serve(sl *slot, r *Run) {
 		}
 		s.mu.Unlock()
 	}()
-	s.handle(sl, r)
+	s.handle(sl, runs)
 }
 
-// next waits for something that may start; nil when the subscription stops.
-func (s *Sub) next() *Run {
+// next waits for something that may start, and adds it to runs; nothing when the subscription stops.
+func (s *Sub) next(runs []*Run) []*Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
 		if s.stopping {
 			return nil
 		}
-		if r := s.pick(); r != nil {
+		if runs = s.pick(runs, s.cfg.Batch); len(runs) > 0 {
 			s.busy++
-			s.active++
-			return r
+			return runs
 		}
 		s.idle++
 		s.cond.Wait()
@@ -94,30 +95,65 @@ func (s *Sub) next() *Run {
 	}
 }
 
-// pick takes the front of the buffer when it may start: with at least half a lease left, and a suspect only by itself.
-func (s *Sub) pick() *Run {
+// pick takes the front of the buffer when it may start, at most so many that may start together: with at least half a lease
+// left, and a suspect only by itself.
+func (s *Sub) pick(runs []*Run, most int) []*Run {
 	r, q := s.buffer.front()
 	if s.holding && s.heldForLocked() == nil { // what starts were held back for has left the buffer
 		s.holding = false
 		s.cond.Broadcast()
 	}
 	if r == nil || s.paused || s.alone != nil || s.current == nil || s.current.left(s.cfg.Visibility) < s.cfg.Visibility/2 {
-		return nil
+		return runs
 	}
 	if r.Msg.Lost >= suspectAt {
 		if s.active > 0 { // starts are held back until all that runs is settled
 			s.holding = true
-			return nil
+			return runs
 		}
 		r.alone = true
 		s.alone = r
 		s.held, s.holding = "", false
+	} else if !s.gathered(r, most) {
+		return runs
 	}
-	q.pop()
+	for first := r; ; {
+		q.pop()
+		runs = append(runs, r)
+		if r, q = s.buffer.front(); len(runs) == most || r == nil || s.byItself(first) || s.byItself(r) {
+			r = first
+			break
+		}
+	}
+	s.active += len(runs)
 	if r.alone || s.buffer.len() < s.roomLocked()/2 {
 		s.cond.Broadcast() // the reader may fetch more
 	}
-	return r
+	return runs
+}
+
+// byItself says that a delivery shares its run of the handler with no other: a suspect, or what failed once. So one that fails
+// its batch each time fails but the first time with others.
+func (s *Sub) byItself(r *Run) bool {
+	return r.Msg.Lost >= suspectAt || s.cfg.Batch > 1 && r.Msg.RC > 0
+}
+
+// gathered says that what stands in the buffer need not wait for more: a batch is full, or has waited long enough.
+func (s *Sub) gathered(front *Run, most int) bool {
+	if s.cfg.BatchWait <= 0 || s.buffer.len() >= most || s.byItself(front) {
+		return true
+	}
+	wait := time.Until(s.buffer.oldest().Add(s.cfg.BatchWait))
+	if wait > 0 && !s.lingering {
+		s.lingering = true
+		time.AfterFunc(wait, func() {
+			s.mu.Lock()
+			s.lingering = false
+			s.cond.Broadcast()
+			s.mu.Unlock()
+		})
+	}
+	return wait <= 0
 }
 
 // takeOldLocked takes what has waited too long, for a worker that may be idle. The suspect that starts are held back for is
@@ -133,7 +169,7 @@ func (s *Sub) takeOldLocked() []*Run {
 			s.holding, s.heldMost, r = false, min(2*s.heldMost, time.Hour), nil
 		}
 	}
-	return s.buffer.takeOld(now.Add(-stale), r)
+	return s.buffer.takeOld(now.Add(-stale-s.cfg.BatchWait), r)
 }
 
 // heldForLocked is the suspect that starts are held back for; nil when there is none.
@@ -144,49 +180,60 @@ func (s *Sub) heldForLocked() *Run {
 	return nil
 }
 
-// handle runs the handler of one delivery and settles it.
-func (s *Sub) handle(sl *slot, r *Run) {
-	if r.alone && !s.arm(r) {
+// handle runs the handler and settles its deliveries.
+func (s *Sub) handle(sl *slot, runs []*Run) {
+	if runs = s.startable(runs); len(runs) == 0 {
 		return
 	}
-	if !r.Msg.HasBody {
-		s.settle(r, Verdict{Verb: lua.Bury, Reason: "no-body"}, 0)
-		return
+	lead := s.launch(runs)
+	s.occupy(sl, runs)
+	defer func() {
+		took := time.Since(lead.started)
+		sl.mu.Lock()
+		sl.runs, sl.stuck = nil, false
+		sl.mu.Unlock()
+		s.speed.ran(took / time.Duration(len(runs)))
+		for _, r := range runs {
+			if r.settled.CompareAndSwap(false, true) {
+				s.settle(r, r.Verdict.inTime(lead.ctx), took)
+			}
+		}
+		lead.cancel(nil)
+	}()
+	s.cfg.Handle(lead.ctx, runs)
+}
+
+// startable settles what shall not start, and returns the rest in place.
+func (s *Sub) startable(runs []*Run) []*Run {
+	if runs[0].alone && !s.arm(runs[0]) {
+		return nil
 	}
+	runs = slices.DeleteFunc(runs, func(r *Run) bool {
+		if !r.Msg.HasBody {
+			s.settle(r, Verdict{Verb: lua.Bury, Reason: "no-body"}, 0)
+		}
+		return !r.Msg.HasBody
+	})
 	if s.cfg.DedupeTTL > 0 {
-		done, ok := s.finished(r)
-		if !ok {
-			return
-		}
-		if done {
-			s.settle(r, Verdict{Verb: lua.Ack, Reason: Skipped}, 0)
-			return
-		}
+		runs = s.unfinished(runs)
 	}
 	if isClosed(s.draining) { // a call before the start took until now
-		s.drop(r)
-		return
-	}
-	r.begin()
-	sl.mu.Lock()
-	sl.run = r
-	sl.mu.Unlock()
-	if r.inc.isVoid() { // lost since it was picked
-		r.cancel(ErrLeaseExpired)
-	}
-	v := Verdict{Verb: lua.Fail, Err: errEnded}
-	defer func() {
-		took := time.Since(r.started)
-		sl.mu.Lock()
-		sl.run, sl.stuck = nil, false
-		sl.mu.Unlock()
-		s.speed.ran(took)
-		if r.settled.CompareAndSwap(false, true) {
-			s.settle(r, v.inTime(r.ctx), took)
+		for _, r := range runs {
+			s.drop(r)
 		}
-		r.cancel(nil)
-	}()
-	v = s.cfg.Handle(r.ctx, r)
+		return nil
+	}
+	return runs
+}
+
+// occupy puts deliveries that begin into their slot.
+func (s *Sub) occupy(sl *slot, runs []*Run) {
+	sl.mu.Lock()
+	sl.runs = runs
+	sl.mu.Unlock()
+	if runs[0].inc.isVoid() { // lost since it was picked
+		s.forsake(sl, runs[0].inc)
+	}
 }
 
 // inTime makes a failed attempt of a run whose time was up before it returned: many handlers return nil when their context

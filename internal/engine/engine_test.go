@@ -23,9 +23,13 @@ func still(t *testing.T, handle func(ctx context.Context, r *Run) Verdict) (*Sub
 		Redis: redistest.Deployed(t).Client(t), Keys: keys.NewStream(redistest.Prefix(t), "s").Group("g"), ConsumerPrefix: "c",
 		Visibility: 10 * time.Second, MaxRetries: 1, Concurrency: 4, Prefetch: 100,
 		Backoff: func(int, error) time.Duration { return time.Minute },
-		Handle:  handle,
-		Watch:   Watch{Ended: func(_ *Run, e End) { ends <- e }},
-		Log:     slog.New(slog.DiscardHandler),
+		Handle: func(ctx context.Context, runs []*Run) {
+			for _, r := range runs {
+				r.Verdict = handle(ctx, r)
+			}
+		},
+		Watch: Watch{Ended: func(_ *Run, e End) { ends <- e }},
+		Log:   slog.New(slog.DiscardHandler),
 	})
 	inc := newIncarnation("c")
 	s.current = inc

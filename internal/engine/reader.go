@@ -97,7 +97,7 @@ func (s *Sub) waitForRoom() (*incarnation, int) {
 		}
 		s.reads.step() // every tick wakes it
 		room := s.roomLocked()
-		enough := s.buffer.len() == 0 || room >= (s.buffer.len()+room)/2
+		enough := s.buffer.len() < max(1, s.cfg.Batch) || room >= (s.buffer.len()+room)/2
 		if s.current != nil && !s.paused && s.alone == nil && !s.holding && room > 0 && enough &&
 			s.current.left(s.cfg.Visibility) >= s.cfg.Visibility/2 {
 			return s.current, room
@@ -155,9 +155,13 @@ func (s *Sub) readOnce(r *conn.Reader, inc *incarnation, room int, failed bool) 
 	if failed {
 		block = min(block, 100*time.Millisecond)
 	}
+	count := max(1, room/2)
+	if s.cfg.Concurrency == 0 {
+		count = room // as many as a Receive asked for; what comes beyond waits for the next one
+	}
 	read := func(streams ...any) (lua.Once, error) {
 		cmd := lua.NewOnce(s.life, append([]any{
-			"xreadgroup", "group", k.Group, inc.name, "count", max(1, room/2), "block",
+			"xreadgroup", "group", k.Group, inc.name, "count", count, "block",
 			block.Milliseconds(), "streams",
 		}, streams...)...)
 		return cmd, r.Process(s.life, cmd)

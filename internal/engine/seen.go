@@ -15,23 +15,44 @@ type seenCheck struct {
 	answer chan bool // closed without a value when the server did not answer
 }
 
-// finished looks for the marker just before the handler starts; ok is false when it may not start.
-func (s *Sub) finished(r *Run) (done, ok bool) {
-	for try := 0; ; try++ {
-		c := &seenCheck{key: s.cfg.Keys.Seen(r.Msg.ID), answer: make(chan bool, 1)}
-		s.seen.Add(c)
-		if done, answered := <-c.answer; answered {
-			if !done && !s.awaitLease(r) {
-				break
-			}
-			return done, true
-		}
-		if r.inc.isVoid() || !s.pauseFor(try) {
-			break
+// unfinished looks for the markers just before the handler starts; it settles what is finished, lets go of what cannot be
+// told, and returns the rest in place.
+func (s *Sub) unfinished(runs []*Run) []*Run {
+	asked := make([]*seenCheck, len(runs))
+	for i, r := range runs {
+		asked[i] = s.askSeen(r)
+	}
+	kept := runs[:0]
+	for i, r := range runs {
+		switch done, ok := s.finished(r, asked[i]); {
+		case !ok:
+			s.drop(r)
+		case done:
+			s.settle(r, Verdict{Verb: lua.Ack, Reason: Skipped}, 0)
+		default:
+			kept = append(kept, r)
 		}
 	}
-	s.drop(r)
-	return false, false
+	return kept
+}
+
+func (s *Sub) askSeen(r *Run) *seenCheck {
+	c := &seenCheck{key: s.cfg.Keys.Seen(r.Msg.ID), answer: make(chan bool, 1)}
+	s.seen.Add(c)
+	return c
+}
+
+// finished awaits the answer, and asks again where there is none; ok is false when the delivery may not start.
+func (s *Sub) finished(r *Run, c *seenCheck) (done, ok bool) {
+	for try := 0; ; try++ {
+		if done, answered := <-c.answer; answered {
+			return done, done || s.awaitLease(r)
+		}
+		if r.inc.isVoid() || !s.pauseFor(try) {
+			return false, false
+		}
+		c = s.askSeen(r)
+	}
 }
 
 // awaitLease waits, after a call that may have taken long, until at least half a lease is left again.

@@ -35,7 +35,7 @@ func (s *Sub) settle(r *Run, v Verdict, took time.Duration) {
 	case r.inc.isVoid() && v.Verb != lua.Ack:
 		s.finish(it, lua.Settled{Status: lua.Lost}) // another's now: an error is no failure, its release is not ours
 		return
-	case r.cut.Load() && failed:
+	case r.lead != nil && r.lead.cut.Load() && failed:
 		it.s = lua.Settlement{Verb: lua.Cut, Limit: maxCuts}
 	default:
 		it.s = s.settlement(r, v)
@@ -52,6 +52,9 @@ func (s *Sub) settlement(r *Run, v Verdict) lua.Settlement {
 	switch v.Verb {
 	case lua.Fail:
 		s.say("handler", "xstreamq: a handler failed", "id", r.Msg.ID, "attempt", r.Msg.RC+1, "err", v.Err)
+		if r.batched && !v.Own && out.Limit == 0 { // which of the batch it was shows when each has come back alone
+			out.Limit = 1
+		}
 		if !v.Given {
 			out.Delay = s.cfg.Backoff(r.Msg.RC+1, v.Err)
 		}
@@ -207,6 +210,7 @@ func (s *Sub) finishAll(list []*settling, how func(i int) lua.Settled) {
 		if r.inc.held[r.key()] == r {
 			delete(r.inc.held, r.key())
 		}
+		delete(s.pulled, r)
 		if s.alone == r {
 			s.alone = nil
 		}
@@ -253,6 +257,9 @@ func (s *Sub) tell(it *settling, how lua.Settled) {
 	s.totals.count(e.Outcome, it.v)
 	if w.Ended != nil {
 		w.Ended(it.run, e)
+	}
+	if it.run.answer != nil {
+		it.run.answer <- e
 	}
 }
 

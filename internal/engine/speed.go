@@ -44,8 +44,11 @@ func (s *speed) prefetch(concurrency, most int) int {
 
 // roomLocked is how many entries may be read now.
 func (s *Sub) roomLocked() int {
-	room := len(s.slots) - s.busy + s.speed.prefetch(len(s.slots), s.cfg.Prefetch) - s.buffer.len()
-	if unsettled := s.active - s.busy; unsettled > 2*(len(s.slots)+s.cfg.Prefetch)+1024 {
+	if s.cfg.Concurrency == 0 {
+		return s.wanted - s.buffer.len()
+	}
+	room := (len(s.slots)-s.busy)*s.cfg.Batch + s.speed.prefetch(len(s.slots), s.cfg.Prefetch) - s.buffer.len()
+	if unsettled := s.active - s.busy; unsettled > 2*(len(s.slots)*s.cfg.Batch+s.cfg.Prefetch)+1024 {
 		return 0 // the server takes no settlements: what is read would only pile up
 	}
 	if room <= 0 {

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,40 +37,44 @@ type Sub struct {
 	// The ticker's: the registry does not have the group yet.
 	unlisted bool
 
-	mu       sync.Mutex
-	cond     sync.Cond // workers: something to start; reader: room, or a lease
-	current  *incarnation
-	retired  []*incarnation // fenced, with handlers still running
-	leftover []*incarnation // void: what stands under their names is handed back
-	buffer   buffer
-	busy     int           // slots whose handler runs
-	idle     int           // workers that wait
-	spawned  int           // workers in all
-	active   int           // started and not yet settled
-	alone    *Run          // the suspect that runs
-	holding  bool          // starts and reads are held back for the suspect at the front of the buffer
-	held     string        // the suspect that starts were held back for last, by its stable id,
-	heldMost time.Duration // and how long they are
-	paused   bool
-	stopping bool
-	reading  *conn.Reader // the reader's connection, once made
-	err      error
-	speed    speed
-	totals   totals
-	trouble  trouble
+	mu        sync.Mutex
+	cond      sync.Cond // workers: something to start; reader: room, or a lease
+	current   *incarnation
+	retired   []*incarnation // fenced, with handlers still running
+	leftover  []*incarnation // void: what stands under their names is handed back
+	buffer    buffer
+	busy      int            // slots whose handler runs
+	idle      int            // workers that wait
+	spawned   int            // workers in all
+	active    int            // started and not yet settled
+	wanted    int            // deliveries that waiting calls of Receive would take
+	pulled    map[*Run]*slot // handed over by Receive and not yet settled
+	alone     *Run           // the suspect that runs
+	holding   bool           // starts and reads are held back for the suspect at the front of the buffer
+	held      string         // the suspect that starts were held back for last, by its stable id,
+	heldMost  time.Duration  // and how long they are
+	lingering bool           // a timer is set for a batch that gathers
+	paused    bool
+	stopping  bool
+	reading   *conn.Reader // the reader's connection, once made
+	err       error
+	speed     speed
+	totals    totals
+	trouble   trouble
 }
 
 // slot is one handler's place.
 type slot struct {
 	mu    sync.Mutex
-	run   *Run
-	stuck bool // its handler is deaf to its context, its message was failed
+	runs  []*Run // the first of them is the lead
+	stuck bool   // its handler is deaf to its context, its message was failed
 }
 
 // New makes a subscription; Start starts it. base gives handlers their values.
 func New(base context.Context, cfg Config) *Sub {
+	cfg.Batch = max(1, cfg.Batch)
 	s := &Sub{
-		cfg: cfg, base: context.WithoutCancel(base),
+		cfg: cfg, base: context.WithoutCancel(base), pulled: map[*Run]*slot{},
 		draining: make(chan struct{}), ready: make(chan struct{}), readOut: make(chan struct{}), done: make(chan struct{}),
 		wake: make(chan struct{}, 1), jobs: make(chan lua.Look, 1),
 	}
@@ -88,7 +94,9 @@ func (s *Sub) Start() {
 	s.goLoop(&s.ticks, s.tickLoop)
 	s.goLoop(&s.reads, s.readLoop)
 	s.goLoop(&s.sweeps, s.sweepLoop)
-	s.goLoop(&s.watches, s.watchdog)
+	if s.cfg.HandlerTimeout > 0 {
+		s.goLoop(&s.watches, s.watchdog)
+	}
 }
 
 // Ready is closed once the group exists and is being read.
@@ -130,6 +138,7 @@ func (s *Sub) Stop(ctx context.Context) error {
 		s.cond.Broadcast()
 		s.mu.Unlock()
 		s.handBack(back)
+		s.releasePulled()
 		s.loops.Go(s.interrupt)
 	})
 	var err error
@@ -187,9 +196,9 @@ func (s *Sub) broadcast() {
 func (s *Sub) cutHandlers() (n int) {
 	for _, sl := range s.slots {
 		sl.mu.Lock()
-		if r := sl.run; r != nil {
-			r.cut.Store(true)
-			r.cancel(ErrShutdown)
+		if len(sl.runs) > 0 {
+			sl.runs[0].cut.Store(true)
+			sl.runs[0].cancel(ErrShutdown)
 			n++
 		}
 		sl.mu.Unlock()
@@ -304,28 +313,53 @@ func (s *Sub) lose(inc *incarnation, why string) {
 	}
 	s.cond.Broadcast()
 	s.mu.Unlock()
-	for _, sl := range s.slots {
-		sl.mu.Lock()
-		if r := sl.run; r != nil && r.inc == inc {
-			r.cancel(ErrLeaseExpired)
-			time.AfterFunc(s.cfg.Visibility/2, func() { s.abandon(sl, r) })
-		}
-		sl.mu.Unlock()
+	for _, sl := range s.places() {
+		s.forsake(sl, inc)
 	}
 	s.say("lease", "xstreamq: lease lost; going on under a new consumer name", "consumer", inc.name, "why", why)
 	s.nudge()
 }
 
+// places are where deliveries are that began: the slots of handlers, and one for each that was pulled.
+func (s *Sub) places() []*slot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.AppendSeq(slices.Clip(s.slots), maps.Values(s.pulled))
+}
+
+// forsake tells the handler in a slot that its lease is lost.
+func (s *Sub) forsake(sl *slot, inc *incarnation) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if len(sl.runs) > 0 && sl.runs[0].inc == inc {
+		lead := sl.runs[0]
+		lead.cancel(ErrLeaseExpired)
+		time.AfterFunc(s.cfg.Visibility/2, func() { s.abandon(sl, lead) })
+	}
+}
+
 // abandon stops waiting for a handler that is deaf to the loss of its lease: nothing will be settled for it, and a suspect
 // would keep all others from running.
-func (s *Sub) abandon(sl *slot, r *Run) {
-	sl.mu.Lock()
-	deaf := sl.run == r && r.settled.CompareAndSwap(false, true)
-	sl.stuck = sl.stuck || deaf
-	sl.mu.Unlock()
-	if deaf {
+func (s *Sub) abandon(sl *slot, lead *Run) {
+	for _, r := range sl.giveUp(lead) {
 		s.finish(&settling{run: r, v: Verdict{Verb: lua.Fail, Err: ErrLeaseExpired}, took: time.Since(r.started)}, lua.Settled{Status: lua.Lost})
 	}
+}
+
+// giveUp takes from a slot what its handler has not settled.
+func (sl *slot) giveUp(lead *Run) (deaf []*Run) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if len(sl.runs) == 0 || sl.runs[0] != lead {
+		return nil
+	}
+	for _, r := range sl.runs {
+		if r.settled.CompareAndSwap(false, true) {
+			deaf = append(deaf, r)
+		}
+	}
+	sl.stuck = sl.stuck || len(deaf) > 0
+	return deaf
 }
 
 // fence retires the current incarnation: another server process answers, so entry ids may mean other entries there. Its

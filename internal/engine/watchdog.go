@@ -11,9 +11,6 @@ import (
 // only move later, so sleeping until the earliest known end, at most one handler timeout, misses none.
 func (s *Sub) watchdog() {
 	most := s.cfg.HandlerTimeout
-	if most <= 0 {
-		return
-	}
 	t := time.NewTimer(most)
 	defer t.Stop()
 	for {
@@ -24,9 +21,11 @@ func (s *Sub) watchdog() {
 		}
 		next := time.Now().Add(most)
 		for _, sl := range s.slots {
-			at, deaf := s.checkSlot(sl)
-			if deaf != nil {
-				s.settle(deaf, Verdict{Verb: lua.Fail, Err: ErrHandlerTimeout}, time.Since(deaf.started))
+			at, late := s.checkSlot(sl)
+			if late != nil {
+				for _, r := range sl.giveUp(late) {
+					s.settle(r, Verdict{Verb: lua.Fail, Err: ErrHandlerTimeout}, time.Since(r.started))
+				}
 			}
 			if !at.IsZero() && at.Before(next) {
 				next = at
@@ -36,15 +35,15 @@ func (s *Sub) watchdog() {
 	}
 }
 
-// checkSlot cancels a handler whose time is up and says when to look again (zero = nothing to wait for). deaf is a delivery
-// to be failed: its handler has not returned half a visibility later.
+// checkSlot cancels a handler whose time is up and says when to look again (zero = nothing to wait for). deaf leads deliveries
+// to be failed: their handler has not returned half a visibility later.
 func (s *Sub) checkSlot(sl *slot) (again time.Time, deaf *Run) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
-	r := sl.run
-	if r == nil || sl.stuck {
+	if len(sl.runs) == 0 || sl.stuck {
 		return time.Time{}, nil
 	}
+	r := sl.runs[0]
 	now, end := time.Now(), r.Until()
 	if now.Before(end) {
 		return end, nil
@@ -56,9 +55,5 @@ func (s *Sub) checkSlot(sl *slot) (again time.Time, deaf *Run) {
 	if context.Cause(r.ctx) != ErrHandlerTimeout { //nolint:errorlint // the cause is the sentinel itself
 		return time.Time{}, nil // lost or cut: settled otherwise
 	}
-	if r.settled.CompareAndSwap(false, true) {
-		sl.stuck = true
-		return time.Time{}, r
-	}
-	return time.Time{}, nil
+	return time.Time{}, r
 }
