@@ -180,6 +180,17 @@ var compactChecks = []check{
 		}
 		b.equal("left", b.c.XLen(b.ctx, b.k.Main).Val(), 150+1+10)
 	}},
+	{"compact: a pinned floor with as many entries as a step looks at", func(b *bench) {
+		b.given("groups: g = 0-0|T-300000")
+		claim := []any{"XCLAIM", b.k.Main, "g", "c", 0}
+		for i := range 100 {
+			b.add(b.k.Main, fmt.Sprintf("%d-0", i+1), "b", "")
+			claim = append(claim, fmt.Sprintf("%d-0", i+1))
+		}
+		b.do("XGROUP", "CREATE", b.k.Main, "g", "100-0")
+		b.do(append(claim, "FORCE", "JUSTID")...)
+		b.equal("one step is all", b.compact(false, false), "ok removed=0 floor=1-0 by g")
+	}},
 	{"compact: retention by time", func(b *bench) {
 		b.given(`main: T-9000-0 body=a
 			main: T-5001-7 body=b

@@ -140,6 +140,9 @@ var streamMutants = []mutant{
 	{"compaction waits however much there is", "compact: soon after all, when there is much", []patch{
 		{"compact", `redis.call('XLEN', KEYS[1]) < 100000 then`, `true then`},
 	}},
+	{"a window that ends with the last entry is followed by the first", "compact: a pinned floor with as many entries as a step looks at", []patch{
+		{"compact", `through = through or compare(stood, ceiling) >= 0`, ``},
+	}},
 	{"compaction although for ever", "compact: for ever", []patch{
 		{"compact", `if retain == 'forever' then`, `if false then`},
 	}},

@@ -79,6 +79,7 @@ return guarded(function()
       end
       if #ids > 0 then removed = removed + redis.call('XDEL', KEYS[1], unpack(ids)) end
     end
+    through = through or compare(stood, ceiling) >= 0 -- a full window that ends with the last entry; else the next step would begin anew
     if not through then left = 1 end
     redis.call('HSET', KEYS[3], 'cursor', through and floor or stood)
   end
