@@ -46,7 +46,7 @@ Exit codes: 0 ok, 1 failed or not found, 2 wrong usage, 3 refused at the prompt,
 		newPublish(a), newWork(a), newLs(a), newDepth(a), newPending(a), newConsumers(a), newPeek(a), newGet(a),
 		newDelayed(a), newRetrying(a), newDLQ(a), newCompact(a), newRetain(a), newGroup(a), newPause(a), newResume(a), newVersion(a), newDemo(a), newDash(a), newDemoWorker(a),
 	)
-	root.AddCommand(newTop(a), newDev(a))
+	root.AddCommand(newTop(a), newDev(a), newBench(a))
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
