@@ -646,6 +646,9 @@ func TestGroupRemoved(t *testing.T) {
 	if err := sub.Ready(ctx); err != nil {
 		t.Fatal(err)
 	}
+	if err := s.rdb.SRem(ctx, s.keys.Registry(), s.keys.Member("svc")).Err(); err != nil {
+		t.Fatal(err)
+	}
 	pipe := s.rdb.TxPipeline()
 	pipe.HSet(ctx, s.keys.Groups, "svc", "x|"+fmt.Sprint(time.Now().UnixMilli()))
 	pipe.XGroupDestroy(ctx, s.keys.Main, "svc")
@@ -656,6 +659,9 @@ func TestGroupRemoved(t *testing.T) {
 	receiveOne(t, endOf(sub.Stopped()), "the subscription ends")
 	if err := sub.Err(); !errors.Is(err, xstreamq.ErrGroupRemoved) || !strings.Contains(err.Error(), "svc") {
 		t.Errorf("its error: %v", err)
+	}
+	if s.rdb.SIsMember(ctx, s.keys.Registry(), s.keys.Member("svc")).Val() {
+		t.Error("the removed group is listed again by the subscription that misses it")
 	}
 	s.publish(1, 1)
 	receiveOne(t, got, "the other group goes on")

@@ -213,6 +213,33 @@ func TestReadUnderALostName(t *testing.T) {
 	}
 }
 
+// What a lost name still has is handed back also where one of its streams is gone.
+func TestHandBackWithoutARetryStream(t *testing.T) {
+	t.Parallel()
+	s, inc, _ := still(t, func(context.Context, *Run) Verdict { return Verdict{Verb: lua.Ack} })
+	k, rdb := s.cfg.Keys, s.cfg.Redis
+	for _, args := range [][]any{
+		{"xadd", k.Main, "1-0", "body", "x"},
+		{"xgroup", "create", k.Main, k.Group, "0"},
+		{"xreadgroup", "group", k.Group, inc.name, "streams", k.Main, ">"},
+	} {
+		if err := rdb.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.lose(inc, "a test")
+	s.handBackOld()
+	if len(s.leftover) != 0 {
+		t.Errorf("%d names are left", len(s.leftover))
+	}
+	if p, err := rdb.XPending(t.Context(), k.Main, k.Group).Result(); err != nil || p.Count != 0 {
+		t.Errorf("pending %+v, %v; want it handed back", p, err)
+	}
+	if n := rdb.XLen(t.Context(), k.Retry).Val(); n != 1 {
+		t.Errorf("%d to be handed out again, want 1", n)
+	}
+}
+
 func TestBuffer(t *testing.T) {
 	t.Parallel()
 	s := &Sub{}

@@ -253,9 +253,10 @@ func (s *Sub) pendingOf(on lua.Runner, name string, f func(source, id string) bo
 	for _, src := range []struct{ source, key string }{{sourceMain, s.cfg.Keys.Main}, {sourceRetry, s.cfg.Keys.Retry}} {
 		for from := "-"; ; {
 			cmd := redis.NewXPendingExtCmd(ctx, "xpending", src.key, s.cfg.Keys.Group, from, "+", 1000, name)
-			if err := on.Process(ctx, cmd); conn.Code(err) == "WRONGTYPE" && src.source == sourceRetry {
-				break // nothing can be pending there
-			} else if err != nil {
+			switch err := on.Process(ctx, cmd); {
+			case conn.Code(err) == "NOGROUP", conn.Code(err) == "WRONGTYPE" && src.source == sourceRetry:
+				// nothing can be pending there
+			case err != nil:
 				return nil, err
 			}
 			list := cmd.Val()

@@ -113,11 +113,11 @@ func TestBoundedWork(t *testing.T) {
 			got, err := Redrive(ctx, c, k, []Letter{{EntryID: dead, ID: dead}}, false, nil)
 			return int64(len(got)), 1, err
 		}},
-		{"lag", 40, func() (int64, int64, error) {
+		{"lag", 140, func() (int64, int64, error) {
 			n, _, _, err := Count(ctx, c, k.Main, "0-0", "+", 1000)
 			return n, 1000, err
 		}},
-		{"find", 40, func() (int64, int64, error) {
+		{"find", 140, func() (int64, int64, error) {
 			_, next, err := FindEntry(ctx, c, k.Main, "x", "", 1000)
 			if next == "" {
 				t.Error("find looked at 100,000 entries in one step")

@@ -102,6 +102,12 @@ var compactChecks = []check{
 		b.at(1)
 		b.then(b.compact(false, false), "ok removed=0 floor=5-1 by g", "- meta: compacted = T\n+ meta: compacted = T+1")
 	}},
+	{"compact: made by a clock that was set back since", func(b *bench) {
+		b.given(compactable + "main @g: at 5-0\ngroups: g = 0-0|T+299999")
+		b.then(b.compact(false, false), "young removed=0", "+ meta: compacted = T")
+		b.given("groups: g = 0-0|T+300000")
+		b.then(b.compact(true, false), "ok removed=0 floor=5-1 more by g", "")
+	}},
 	{"compact: soon after all, when there is much", func(b *bench) {
 		b.given("groups: g = 0-0|T-5")
 		for from := 0; from < 100_000; from += 10_000 {

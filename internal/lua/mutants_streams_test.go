@@ -135,7 +135,13 @@ var streamMutants = []mutant{
 `},
 	}},
 	{"compaction right after a group was made", "compact: not soon after a group was made", []patch{
-		{"compact", `if ARGV[3] ~= 'now' and t - newest < 300000`, `if false and t - newest < 300000`},
+		{"compact", `if ARGV[3] ~= 'now' and math.abs(t - newest) < 300000`, `if false and math.abs(t - newest) < 300000`},
+	}},
+	{"compaction waits for a clock that was set back", "compact: made by a clock that was set back since", []patch{
+		{"compact", `math.abs(t - newest) < 300000`, `t - newest < 300000`},
+	}},
+	{"walks in steps as large as all before were small", "walks: bounded in bytes behind small ones", []patch{
+		{"lib", `local STEP = 8 `, `local STEP = 100 `},
 	}},
 	{"compaction waits however much there is", "compact: soon after all, when there is much", []patch{
 		{"compact", `redis.call('XLEN', KEYS[1]) < 100000 then`, `true then`},

@@ -250,6 +250,27 @@ var idChecks = []check{
 		got := b.drop(true)
 		b.equal("forced", got, "removed dead=0 pending=0 retry=2 retrying=0 lag=0")
 	}},
+	{"walks: bounded in bytes behind small ones", func(b *bench) {
+		const small, large = 100, 40
+		for i := range small + large {
+			body := "x"
+			if i >= small {
+				body = strings.Repeat("x", 64<<10)
+			}
+			b.add(b.k.Main, fmt.Sprintf("%d-0", i+1), "body", body)
+		}
+		n, _, through, err := Count(b.ctx, b.r, b.k.Main, "0-0", "+", 1000)
+		b.must(err)
+		if n < small || n > small+8 || through {
+			b.failf("counted %d in one script, want all %d small ones and at most 8 large", n, small)
+		}
+		steps := 0
+		_, err = fmt.Sscanf(b.find(false, b.k.Main, "x", 1000), "after %d", &steps)
+		b.must(err)
+		if steps < large/8 {
+			b.failf("%d scripts looked at %d large entries", steps, large)
+		}
+	}},
 	{"ids: more digits are more, whatever the first", func(b *bench) {
 		b.given("main: 9-9 body=a\nmain: 10-1 body=b\nmain: 10-10 body=c\nmain @g: at 10-10\nmain @g c: 9-9 10-10\nmain @h: at 10-9\ngroups: g = 0-0|T-300000")
 		b.then(b.compact(false, false), "ok removed=1 floor=9-9 by g", "- main: 10-1 body=b\n+ meta: compacted = T\n+ meta: cursor = 9-9")

@@ -32,7 +32,7 @@ return guarded(function()
       newest = math.max(newest, tonumber(made))
     end
   end
-  if ARGV[3] ~= 'now' and t - newest < 300000 and redis.call('XLEN', KEYS[1]) < 100000 then
+  if ARGV[3] ~= 'now' and math.abs(t - newest) < 300000 and redis.call('XLEN', KEYS[1]) < 100000 then
     mark()
     return {'young', 0, '', 0}
   end

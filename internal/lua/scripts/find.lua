@@ -26,7 +26,7 @@ return guarded(function()
     end
     if #list < n or not from then return {'', ''} end
     limit, bytes = limit - n, bytes - got
-    if got < 16384 then ask = math.min(ask * 4, 100) end
+    ask = got < 16384 and math.min(ask * 2, STEP) or 1
   end
   return {'', from}
 end)

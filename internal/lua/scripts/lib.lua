@@ -1,6 +1,7 @@
 -- What the scripts share; stands before each of them. Numbers that count are below 2^53; entry ids never become numbers.
 
 local WIDE = 3900 -- fields; unpack can pass no more than 8,000 values
+local STEP = 8 -- entries or values in one step of a walk: what comes behind small ones may be large
 local SUSPECT = 2 -- lost leases in a row from which on a message runs alone
 
 local function now()
@@ -257,7 +258,7 @@ local function walk(stream, from, to, limit, bytes, f)
     end
     limit, bytes = limit - #list, bytes - got
     if #list < n or not from then return true, from end
-    if got < 16384 then ask = math.min(ask * 4, 100) end
+    ask = got < 16384 and math.min(ask * 2, STEP) or 1
   end
   return false, from
 end
@@ -275,7 +276,7 @@ local function scan(hash, cursor, limit, bytes, f)
     end
     if cursor == '0' then break end
     limit, bytes = limit - n, bytes - got
-    if got < 16384 then ask = math.min(ask * 4, 100) end
+    ask = got < 16384 and math.min(ask * 2, STEP) or 1
   end
   return cursor
 end
