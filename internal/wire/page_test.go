@@ -267,6 +267,9 @@ func TestPageMeta(t *testing.T) {
 					written = append(written, n[1])
 				}
 			}
+			for _, m := range regexp.MustCompile(`name in ipairs\({(.*?)}\) do[^@]*?'HSET', KEYS\[`+key+`\], name,`).FindAllStringSubmatch(source(t, file), -1) {
+				written = append(written, strings.Split(strings.ReplaceAll(m[1], "'", ""), ", ")...)
+			}
 		}
 		slices.Sort(written)
 		sameSet(t, c.what, firstColumn(t, c.text), slices.Compact(written))
