@@ -380,6 +380,8 @@ func TestAdminOfClosedAndZeroClient(t *testing.T) {
 		}
 		_, err := of.admin.Depths(t.Context())
 		d.is(err, xstreamq.ErrClosed)
+		_, err = of.admin.Doctor(t.Context())
+		d.is(err, xstreamq.ErrClosed)
 		_, err = of.group().Create(t.Context(), xstreamq.Head)
 		d.is(err, xstreamq.ErrClosed)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/xstreamq/xstreamq/internal/keys"
 	"github.com/xstreamq/xstreamq/internal/lua"
 	"github.com/xstreamq/xstreamq/internal/wire"
 )
@@ -123,13 +124,30 @@ func (g *GroupAdmin) Consumers(ctx context.Context) ([]ConsumerInfo, error) {
 		return nil, serverError(g.op("consumers"), err)
 	}
 	p := g.c.rdb.Pipeline()
-	leases := p.HGetAll(ctx, k.Workers)
-	streams := []*redis.Cmd{askXInfo(ctx, p, "consumers", k.Main, k.Group), askXInfo(ctx, p, "consumers", k.Retry, k.Group)}
+	ask := askConsumers(ctx, p, k)
 	if err := execPipeline(ctx, p); err != nil {
 		return nil, serverError(g.op("consumers"), err)
 	}
-	if err := leases.Err(); err != nil {
-		return nil, serverError(g.op("consumers"), keyError(k.Workers, err))
+	all, err := ask.read(k, now)
+	return all, serverError(g.op("consumers"), err)
+}
+
+// consumersAsked is what a look at a group's consumers asks.
+type consumersAsked struct {
+	leases  *redis.MapStringStringCmd
+	streams [2]*redis.Cmd
+}
+
+func askConsumers(ctx context.Context, p redis.Pipeliner, k keys.Group) consumersAsked {
+	return consumersAsked{
+		p.HGetAll(ctx, k.Workers),
+		[2]*redis.Cmd{askXInfo(ctx, p, "consumers", k.Main, k.Group), askXInfo(ctx, p, "consumers", k.Retry, k.Group)},
+	}
+}
+
+func (a consumersAsked) read(k keys.Group, now time.Time) ([]ConsumerInfo, error) {
+	if err := a.leases.Err(); err != nil {
+		return nil, keyError(k.Workers, err)
 	}
 	all := map[string]*ConsumerInfo{}
 	named := func(name string) *ConsumerInfo {
@@ -138,10 +156,10 @@ func (g *GroupAdmin) Consumers(ctx context.Context) ([]ConsumerInfo, error) {
 		}
 		return all[name]
 	}
-	for i, cmd := range streams {
+	for i, cmd := range a.streams {
 		rows, err := infoRows(cmd)
 		if err != nil {
-			return nil, serverError(g.op("consumers"), keyError([]string{k.Main, k.Retry}[i], err))
+			return nil, keyError([]string{k.Main, k.Retry}[i], err)
 		}
 		for _, r := range rows {
 			c := named(r.text("name"))
@@ -151,7 +169,7 @@ func (g *GroupAdmin) Consumers(ctx context.Context) ([]ConsumerInfo, error) {
 			}
 		}
 	}
-	for name, record := range leases.Val() {
+	for name, record := range a.leases.Val() {
 		c := named(name)
 		// visibility|heartbeat|version|state|suspect, the two in ms
 		part := strings.SplitN(record, "|", 5)
@@ -171,6 +189,22 @@ func (g *GroupAdmin) Consumers(ctx context.Context) ([]ConsumerInfo, error) {
 	}
 	slices.SortFunc(out, func(a, b ConsumerInfo) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// alive says that the consumer's lease has not ended.
+func (c ConsumerInfo) alive() bool {
+	return c.Heartbeat >= 0 && c.Visibility > 0 && c.Heartbeat <= c.Visibility
+}
+
+// lastSeen is when a consumer was seen last, by its heartbeat or else by Redis; zero when neither tells.
+func (c ConsumerInfo) lastSeen(now time.Time) time.Time {
+	if c.Heartbeat >= 0 {
+		return now.Add(-c.Heartbeat)
+	}
+	if c.Idle >= 0 {
+		return now.Add(-c.Idle)
+	}
+	return time.Time{}
 }
 
 // RemoveConsumer takes a consumer that holds nothing out of the group; the look and the removal are one step. A worker that

@@ -22,7 +22,8 @@ type groupLook struct {
 	recorded bool   // as alive
 	last     string // last delivered; the recorded position when it is not there
 	pending  int64
-	lag      int64 // the server's word, -1 = none
+	lag      int64     // the server's word, -1 = none
+	created  time.Time // as recorded, else zero
 
 	consumers int64
 	read      *int64 // nil: the server has none
@@ -110,7 +111,7 @@ func (a lookCommands) read(k keys.Stream) (*streamLook, error) {
 		s.groups[g.name] = g
 	}
 	for name, mark := range a.recorded.Val() {
-		position, _, _ := strings.Cut(mark, "|")
+		position, created, _ := strings.Cut(mark, "|")
 		g := s.groups[name]
 		switch {
 		case position == "x":
@@ -118,7 +119,11 @@ func (a lookCommands) read(k keys.Stream) (*streamLook, error) {
 		case g != nil:
 			g.recorded = true
 		default:
-			s.groups[name] = &groupLook{name: name, recorded: true, last: position, lag: -1}
+			g = &groupLook{name: name, recorded: true, last: position, lag: -1}
+			s.groups[name] = g
+		}
+		if ms, err := strconv.ParseInt(created, 10, 64); err == nil && g != nil {
+			g.created = time.UnixMilli(ms)
 		}
 	}
 	return s, nil

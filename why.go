@@ -73,12 +73,13 @@ func (g *GroupAdmin) inquire(ctx context.Context) (*inquiry, error) {
 	if q.group == nil {
 		return q, nil
 	}
-	if q.consumers, err = g.Consumers(ctx); err != nil {
-		return nil, err
-	}
 	p := g.c.rdb.Pipeline()
+	consumers := askConsumers(ctx, p, k)
 	retry, pause, meta := askXInfo(ctx, p, "groups", k.Retry), p.Get(ctx, k.Paused), p.HMGet(ctx, k.Meta, "swept", "held")
 	if err := execPipeline(ctx, p); err != nil {
+		return nil, serverError(g.op("why"), err)
+	}
+	if q.consumers, err = consumers.read(k, q.now); err != nil {
 		return nil, serverError(g.op("why"), err)
 	}
 	rows, err := infoRows(retry)

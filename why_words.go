@@ -99,7 +99,7 @@ func (q *inquiry) missing() Whereabouts {
 // live counts the consumers whose lease has not ended.
 func (q *inquiry) live() (n int64) {
 	for _, c := range q.consumers {
-		if c.Heartbeat >= 0 && c.Visibility > 0 && c.Heartbeat <= c.Visibility {
+		if c.alive() {
 			n++
 		}
 	}
@@ -127,13 +127,8 @@ func (q *inquiry) obstacle() string {
 	}
 	seen := q.swept
 	for _, c := range q.consumers {
-		if ago := c.Heartbeat; ago >= 0 || c.Idle >= 0 {
-			if ago < 0 {
-				ago = c.Idle
-			}
-			if t := q.now.Add(-ago); t.After(seen) {
-				seen = t
-			}
+		if t := c.lastSeen(q.now); t.After(seen) {
+			seen = t
 		}
 	}
 	last := "none was ever seen"
