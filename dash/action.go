@@ -15,6 +15,7 @@ const (
 	VerbRetrying   Verb = "retrying"   // what waits out its backoff
 	VerbPeek       Verb = "peek"       // what lies in a stream
 	VerbGet        Verb = "get"        // one message
+	VerbWhy        Verb = "why"        // where one message is
 	VerbDelayed    Verb = "delayed"    // what was published for later
 	VerbDeadList   Verb = "dlq"        // dead letters
 	VerbCompaction Verb = "compaction" // what could be trimmed, and who still needs it

@@ -26,6 +26,7 @@ var (
 		"retrying":   {VerbRetrying, (*Handler).getRetrying},
 		"peek":       {VerbPeek, (*Handler).getPeek},
 		"get":        {VerbGet, (*Handler).getMessage},
+		"why":        {VerbWhy, (*Handler).getWhy},
 		"delayed":    {VerbDelayed, (*Handler).getDelayed},
 		"dlq":        {VerbDeadList, (*Handler).getDead},
 		"dlq/show":   {VerbDeadList, (*Handler).getDeadOne},

@@ -54,6 +54,10 @@ func TestNamesAreTheCommandLines(t *testing.T) {
 	if a := s.get("/api/get" + q("stream", "orders", "id", id)); !bytes.Contains(a.body, []byte(`"body":{"id":9007199254740993}`)) {
 		t.Errorf("a number of 54 bits did not stay what it is: %s", a.body)
 	}
+	why := s.ok(s.get("/api/why" + sg + "&id=" + id)).(object)
+	if got := keysOf(why); got != "ahead consumer detail due_at message state" || why["state"] != "in-flight" || why["consumer"] != "w1" {
+		t.Errorf("why has %s: %v", got, why)
+	}
 	if d := s.items(s.get("/api/delayed" + q("stream", "orders")))[0]; d["due_at"] == nil {
 		t.Errorf("delayed has no due_at: %v", d)
 	}

@@ -57,7 +57,7 @@ type Message struct {
 	Headers       map[string]string
 	Fields        [][2]string // of its entry, those that are not the library's
 	Body          []byte      // nil: it has none
-	Error         string      // the last one
+	Error         string      // the last one; of why, the answer, which may quote it
 }
 
 const (

@@ -61,6 +61,41 @@ func (h *Handler) getMessage(_ http.ResponseWriter, r *http.Request, verb Verb) 
 	return h.record(r, rec, "", form), nil
 }
 
+type whyJSON struct {
+	State    string       `json:"state"`
+	Detail   string       `json:"detail"`
+	Ahead    *int64       `json:"ahead"`
+	Consumer *string      `json:"consumer"`
+	DueAt    *string      `json:"due_at"`
+	Message  *messageJSON `json:"message"`
+}
+
+func (h *Handler) getWhy(_ http.ResponseWriter, r *http.Request, verb Verb) (any, error) {
+	p := query(r)
+	form, id := p.body(h.cfg.MaxBody, h.cfg.MaxBody), p.needed("id")
+	a, err := h.allowed(r, verb, p, p.needed("stream"), p.needed("group"), id)
+	if err != nil {
+		return nil, err
+	}
+	w, err := h.admin.Group(a.Stream, a.Group).Why(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	out := whyJSON{State: w.State, Ahead: w.Ahead, DueAt: stampPtr(w.Due)}
+	if w.Consumer != "" {
+		out.Consumer = &w.Consumer
+	}
+	rec := xstreamq.Record{ID: id, Stream: a.Stream}
+	if w.Record != nil {
+		rec = *w.Record
+		m := h.record(r, rec, a.Group, form)
+		out.Message = &m
+	}
+	m, _ := h.shown(r, rec, a.Group, w.Detail) // it may quote the last error
+	out.Detail = m.Error
+	return out, nil
+}
+
 func (h *Handler) getDead(_ http.ResponseWriter, r *http.Request, verb Verb) (any, error) {
 	p := query(r)
 	page, form, fj := p.page(), p.body(h.cfg.MaxBody, previewBytes), p.filter()

@@ -33,7 +33,7 @@ func writes(id string) map[string]object {
 }
 
 var readPaths = []string{
-	"config", "ls", "live", "depth", "pending", "consumers", "retrying", "peek", "get", "delayed", "dlq", "dlq/show", "compaction", "tasks",
+	"config", "ls", "live", "depth", "pending", "consumers", "retrying", "peek", "get", "why", "delayed", "dlq", "dlq/show", "compaction", "tasks",
 }
 
 func TestReadOnlyIsTheServers(t *testing.T) {
@@ -91,7 +91,7 @@ func TestAuthorizeIsAskedForEveryVerb(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	for _, v := range []dash.Verb{
-		dash.VerbOpen, dash.VerbList, dash.VerbDepth, dash.VerbPending, dash.VerbConsumers, dash.VerbRetrying, dash.VerbPeek, dash.VerbGet,
+		dash.VerbOpen, dash.VerbList, dash.VerbDepth, dash.VerbPending, dash.VerbConsumers, dash.VerbRetrying, dash.VerbPeek, dash.VerbGet, dash.VerbWhy,
 		dash.VerbDelayed, dash.VerbDeadList, dash.VerbCompaction, dash.VerbTasks,
 		dash.VerbPause, dash.VerbResume, dash.VerbCancel, dash.VerbRedrive, dash.VerbEdit, dash.VerbPurge, dash.VerbCompact,
 	} {
@@ -156,7 +156,7 @@ func TestRedact(t *testing.T) {
 	secret := s.die("orders", "billing", "retries", "card 4242 refused", `{"card":"4242"}`)
 	plain := s.die("orders", "billing", "retries", "other", `{"card":"1"}`)
 	sg := q("stream", "orders", "group", "billing")
-	for _, path := range []string{"peek" + sg, "delayed" + sg, "dlq" + sg, "dlq/show" + sg + "&id=" + secret} {
+	for _, path := range []string{"peek" + sg, "delayed" + sg, "dlq" + sg, "dlq/show" + sg + "&id=" + secret, "why" + sg + "&id=" + secret} {
 		a := s.get("/api/" + path)
 		if s.ok(a); strings.Contains(string(a.body), "4242") || strings.Contains(string(a.body), "secret") || !strings.Contains(string(a.body), "****") {
 			t.Errorf("%s: %s", path, a.body)

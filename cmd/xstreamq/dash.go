@@ -57,7 +57,7 @@ func runDash(ctx context.Context, a *app, f dashFlags) (err error) {
 		return err
 	}
 	defer closeClient(c, &err)
-	server, err := serveDash(a, c, f)
+	server, err := serveDash(c, f)
 	if err != nil {
 		return err
 	}
@@ -88,11 +88,10 @@ type dashServer struct {
 }
 
 // serveDash serves the dashboard of c in the background.
-func serveDash(a *app, c *xstreamq.Client, f dashFlags) (*dashServer, error) {
+func serveDash(c *xstreamq.Client, f dashFlags) (*dashServer, error) {
 	l, err := net.Listen("tcp", f.addr)
 	if err != nil {
-		var where *net.AddrError
-		if errors.As(err, &where) {
+		if _, ok := errors.AsType[*net.AddrError](err); ok {
 			return nil, usagef("--addr %q: %w", f.addr, err)
 		}
 		return nil, &hinted{fmt.Errorf("the dashboard: %w", err), "another --addr; 127.0.0.1:0 takes any free port"}

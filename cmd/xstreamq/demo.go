@@ -10,11 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/xstreamq/xstreamq"
 	"github.com/xstreamq/xstreamq/cmd/xstreamq/internal/demo"
 )
 
 func newDemo(a *app) *cobra.Command {
 	o := demo.Options{}
+	dashboard := ""
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch the whole life of messages, on an embedded server",
@@ -24,14 +26,31 @@ held is recovered, some die, the handler is mended and the dead letters are redr
 
 It ends by itself with a tally that it checks message by message, and exits 1 when that does not add up.`,
 		Example: `  xstreamq demo
+  xstreamq demo --for 2m --dash 127.0.0.1:8090
   xstreamq demo --for 10s --messages 1000 --json`,
 		Args:              args(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), a, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if dashboard != "" {
+				o.Dash = demoDash(dashboard)
+			}
+			return runDemo(cmd.Context(), a, o)
+		},
 	}
 	cmd.Flags().DurationVar(&o.For, "for", 20*time.Second, "about how long it takes")
+	cmd.Flags().StringVar(&dashboard, "dash", "", "serve the dashboard of it on this `ADDRESS`, read-only, as long as it takes")
 	cmd.Flags().IntVar(&o.Messages, "messages", 300, "orders to publish")
 	return withJSON(cmd, jsonObject, "published", "acked", "retried", "lost_leases", "dead", "redriven")
+}
+
+func demoDash(addr string) func(*xstreamq.Client) (string, func(), error) {
+	return func(c *xstreamq.Client) (string, func(), error) {
+		s, err := serveDash(c, dashFlags{addr: addr, readOnly: true, env: "demo"}) // its tally would not add up with a redrive of somebody else's
+		if err != nil {
+			return "", nil, err
+		}
+		return s.url, s.stop, nil
+	}
 }
 
 // newDemoWorker is the process that the demo kills.

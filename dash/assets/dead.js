@@ -106,18 +106,23 @@ export default async function dead(main, params, ctx) {
         h('a', { class: 'btn small', href: letter({ edit: 1 }) }, 'Edit'),
         h('button', { class: 'btn small danger', type: 'button', 'data-purge': m.entry_id, onclick: async () => { if (await purgeOne(sg, m.entry_id)) ctx.reload(); } }, 'Purge')] : null));
   });
+  // New ones do not move the rows under the pointer: they wait for a press.
+  const read = total;
+  const fresh = h('button', { class: 'btn small', type: 'button', hidden: true, onclick: () => ctx.reload() });
   const count = h('span', { class: 'muted', 'data-total': '' }, `${num(total)} in the group`);
   const body = rows.length ? table('Dead letters', [ctx.canWrite ? h('th', { class: 'pick', scope: 'col' }, pickAll) : null, 'Died', 'Reason', '#Attempts', 'Error', 'Body', h('th', { scope: 'col' }, h('span', { class: 'skip' }, 'Actions'))].filter(Boolean), h('tbody', null, rows))
     : filtered || params.get('after') ? empty(page.next ? 'None among the first 10,000' : 'Nothing matches', page.next ? 'A page looks at 10,000 dead letters; the next one goes on from there.' : 'No dead letter of this group matches all of the filter.')
       : empty('No dead letters', 'A message comes here when its retries are spent, when its handler rejects it, or when it keeps killing workers. It stays until somebody redrives or purges it: nothing here expires.');
-  fill(main, heading(ctx, 'dead', sg, 'Dead letters', count), await taskCard(ctx, sg, reload),
+  fill(main, heading(ctx, 'dead', sg, 'Dead letters', fresh, count), await taskCard(ctx, sg, reload),
     h('section', { class: 'card' }, total || filtered ? form : null, bar, body, rows.length || params.get('after') || page.next ? pager(ctx, params, page.next, filtered ? 'those that match' : '') : null));
   watch(sg, (sample) => {
     const g = sample.groups[0];
     if (!g || sample.error) return;
-    const changed = g.dead !== total;
+    const less = g.dead < total;
     total = g.dead;
     text(count, `${num(total)} in the group`);
-    if (changed && !params.get('after') && !document.activeElement.closest('.filters')) reload();
+    fresh.hidden = total <= read;
+    text(fresh, `Show ${num(total - read)} new`);
+    if (less && !params.get('after') && !document.activeElement.closest('.filters')) reload();
   });
 }

@@ -2,7 +2,7 @@
 import { h, fill, link } from './dom.js';
 import { get, post } from './api.js';
 import { bodyOf, num, time } from './format.js';
-import { confirm, copyButton, heading, tell, toast } from './ui.js';
+import { confirm, copyButton, field, heading, tell, toast } from './ui.js';
 import { bodyCard, facts } from './message.js';
 import { purgeOne, reasons, redriveOne } from './dead.js';
 

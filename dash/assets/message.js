@@ -1,8 +1,8 @@
 // One message: what it is, where it is, and what it waits for.
-import { h, fill } from './dom.js';
+import { h, fill, link } from './dom.js';
 import { get } from './api.js';
-import { bodyOf, bytes, due, num, pretty, time } from './format.js';
-import { copyButton, empty, heading } from './ui.js';
+import { bodyOf, bytes, due, num, plural, pretty, time } from './format.js';
+import { copyButton, empty, errorBox, heading } from './ui.js';
 
 /** bodyCard shows a body as indented JSON, as it is, or as bytes. */
 export function bodyCard(m, ...actions) {
@@ -29,11 +29,34 @@ export function facts(m, ...more) {
     (m.fields || []).map(([k, v]) => one(h('span', { class: 'mono' }, k), h('span', { class: 'mono' }, v.length > 500 ? v.slice(0, 500) + '…' : v))));
 }
 
+const tone = { waiting: 'info', delayed: 'info', 'in-flight': 'good', retrying: 'warn', dead: 'bad', done: 'good', unknown: '' };
+
+async function whyOf(ctx, stream, group, id) {
+  const el = h('div', { class: 'task' });
+  try {
+    const w = await get('why', { stream, group, id, bytes: 0 }, ctx.signal);
+    fill(el, h('div', { class: 'what' }, h('a', { href: link('group', { stream, group }) }, h('b', null, group)), ' ', h('span', { class: 'pill ' + (tone[w.state] || ''), 'data-state': group }, w.state), h('p', { class: 'muted' }, w.detail)),
+      h('div', { class: 'muted nowrap' }, w.state === 'waiting' && w.ahead !== null ? `${plural(w.ahead, 'message', 'messages')} before it` : w.due_at ? due(w.due_at) : '',
+        w.state === 'dead' && w.message ? h('a', { class: 'btn small', href: link('letter', { stream, group, id: w.message.entry_id }) }, 'Open the dead letter') : null));
+  } catch (err) {
+    if (err.name === 'AbortError') throw err;
+    fill(el, h('b', null, group), errorBox(err));
+  }
+  return el;
+}
+
 export default async function message(main, params, ctx) {
   const sg = { stream: params.get('stream') || '', group: params.get('group') || '' };
   const id = params.get('id') || '';
-  const m = await get('get', { stream: sg.stream, id, raw: 1 }, ctx.signal).catch((err) => { if (err.status === 404) return null; throw err; });
+  const [m, depths] = await Promise.all([
+    get('get', { stream: sg.stream, id, raw: 1 }, ctx.signal).catch((err) => { if (err.status === 404) return null; throw err; }),
+    get('depth', { stream: sg.stream }, ctx.signal).catch((err) => { if (err.status === 404) return []; throw err; })]);
+  const groups = depths.map((d) => d.group).filter(Boolean);
+  const asked = groups.slice(0, 20);
+  const whys = await Promise.all(asked.map((g) => whyOf(ctx, sg.stream, g, m ? m.id : id)));
   fill(main, heading(ctx, 'messages', sg, `Message ${id}`),
+    h('section', { class: 'card' }, h('header', null, h('h2', null, 'Where it is'), h('span', { class: 'muted' }, groups.length > asked.length ? `the first ${asked.length} of ${num(groups.length)} groups` : 'for each group')),
+      whys.length ? whys : empty('No group reads this stream', 'A message waits in the stream until a group is made; new groups begin at the oldest entry.')),
     m ? [h('section', { class: 'card' }, h('header', null, h('h2', null, 'Message')), h('div', { class: 'body' }, facts(m, h('dt', null, 'Attempt'), h('dd', null, num(m.attempt))))), bodyCard(m)]
       : h('section', { class: 'card' }, empty('It is not here any more', 'No place of this stream has a message with this id: every group is done with it, or it was purged, or it was never published. A search looks at 100,000 messages at most.')));
 }

@@ -74,7 +74,11 @@ func (b *Browser) Page(width, height int64, scheme string) (*Page, error) {
 		defer p.mu.Unlock()
 		switch e := ev.(type) {
 		case *runtime.EventExceptionThrown:
-			p.errors = append(p.errors, e.ExceptionDetails.Text)
+			text := e.ExceptionDetails.Text
+			if x := e.ExceptionDetails.Exception; x != nil {
+				text += ": " + x.Description
+			}
+			p.errors = append(p.errors, text)
 		case *log.EventEntryAdded:
 			switch e.Entry.Source {
 			case log.EntrySourceSecurity, log.EntrySourceViolation, log.EntrySourceJavascript:
@@ -134,7 +138,7 @@ func (p *Page) See(selector string) error {
 // Type puts a text into a field, in place of what is there.
 func (p *Page) Type(selector, text string) error {
 	at := chromedp.CSS(selector)
-	return p.run("type into "+selector, chromedp.WaitVisible(at), chromedp.Clear(at), chromedp.SendKeys(at, text))
+	return p.run("type into "+selector, chromedp.WaitVisible(at), chromedp.Focus(at), chromedp.KeyEvent("a", chromedp.KeyModifiers(chromedp.ModifierCtrl)), chromedp.SendKeys(at, text))
 }
 
 // Keys presses keys, wherever the focus is.

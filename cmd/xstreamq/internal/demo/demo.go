@@ -32,6 +32,8 @@ type Options struct {
 	Messages int           // at least MinMessages
 	Out      io.Writer     // what happens, line by line
 	Live     bool          // Out is a terminal: keep a status line at the bottom
+	// Dash serves the dashboard of the demo, where it is given, and returns its address and what ends it.
+	Dash func(*xstreamq.Client) (url string, stop func(), err error)
 	// Worker starts the second worker as a process of its own, which calls Worker with url.
 	Worker func(url string) (*Process, error)
 }
@@ -90,6 +92,14 @@ func Run(ctx context.Context, o Options) (t Tally, err error) {
 	d.queue = xstreamq.NewQueue[Order](d.client, stream)
 	d.admin = d.client.Admin().Group(stream, group)
 	d.show.say("an embedded server listens on %s, in memory", server.Addr())
+	if o.Dash != nil {
+		url, stop, err := o.Dash(d.client)
+		if err != nil {
+			return t, err
+		}
+		defer stop()
+		d.show.say("the dashboard: %s", url)
+	}
 	if err := d.play(ctx); err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w (%w)", cause, err)
