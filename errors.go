@@ -28,6 +28,9 @@ var (
 	ErrDrainTimeout = engine.ErrDrainTimeout
 	// ErrUncertain says that a publish may or may not have been stored. Repeating it is safe with a DedupeID.
 	ErrUncertain = errors.New("outcome unknown")
+	// ErrNotReplicated says that a publish with WaitReplicas is stored, and that fewer replicas than asked for have confirmed it.
+	// The result beside it has the id. Repeating it makes a second message, except with a DedupeID.
+	ErrNotReplicated = errors.New("not replicated")
 	// ErrUnavailable says that the server could not be reached, or refused for a reason that time may mend; nothing was stored.
 	ErrUnavailable = errors.New("server unavailable")
 	// ErrAuth says that the server refused the login (NOAUTH, WRONGPASS) or a command (NOPERM).

@@ -204,7 +204,9 @@ func TestHealthOfRefusedCommands(t *testing.T) {
 func TestHealthOfGroups(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	c := s.worker(nothing)
+	c := s.open()
+	sub := s.subscribe(c, nothing)
+	s.start(c)
 	g := c.Admin().Group("orders", "svc")
 	if err := g.Pause(t.Context(), "stocktaking", 0); err != nil {
 		t.Fatal(err)
@@ -223,6 +225,7 @@ func TestHealthOfGroups(t *testing.T) {
 	if code, body := answer(t, c.LiveHandler()); code != 200 {
 		t.Errorf("a restart is asked for: %s", body)
 	}
+	<-sub.Stopped()
 	s.subscribe(c, nothing)
 	s.within(5*time.Second, func() bool { return c.Health(t.Context()).Healthy }, "green again")
 }

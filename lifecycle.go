@@ -137,6 +137,7 @@ func (c *Client) Close() error {
 		return nil
 	}
 	c.publisher.wait(10 * time.Second)
+	c.publisher.closeOwn()
 	if c.owned {
 		err = errors.Join(err, c.rdb.Close())
 	}

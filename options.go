@@ -228,10 +228,11 @@ func MaxBody(bytes int) QueueOption {
 }
 
 type publishConfig struct {
-	delay   time.Duration
-	at      time.Time
-	dedupe  string
-	headers map[string]string
+	delay    time.Duration
+	at       time.Time
+	dedupe   string
+	headers  map[string]string
+	replicas int
 }
 
 // Delay delivers no earlier than d from now by the server's clock; <= 0: now. At most 10 years.
@@ -290,6 +291,18 @@ func Headers(h map[string]string) PublishOption {
 			if err := Header(k, v)(p); err != nil {
 				return err
 			}
+		}
+		return nil
+	}
+}
+
+// WaitReplicas confirms a publish only when n replicas have it too; 0 (the default) to 100. When they have not by the end of the
+// call's time the error is ErrNotReplicated, and the message is published all the same.
+func WaitReplicas(n int) PublishOption {
+	return func(p *publishConfig) error {
+		p.replicas = n
+		if n < 0 || n > 100 {
+			return invalid("WaitReplicas", n, "0 to 100")
 		}
 		return nil
 	}

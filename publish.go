@@ -15,7 +15,8 @@ type Published struct {
 
 // Publish returns once Redis confirmed. Without a deadline in ctx, PublishTimeout bounds it.
 // Errors: ErrInvalidName, ErrInvalidOption, ErrInvalidBody, ErrTooLarge, ErrClosed, ErrUnavailable, ErrAuth,
-// and ErrUncertain (also wraps ctx's error) when it may or may not have been stored.
+// ErrUncertain (also wraps ctx's error) when it may or may not have been stored, and ErrNotReplicated (see WaitReplicas) when it
+// was: the result has its id.
 func (q *Queue[T]) Publish(ctx context.Context, body T, opts ...PublishOption) (Published, error) {
 	if err := q.ready(); err != nil {
 		return Published{}, err

@@ -31,16 +31,19 @@ type outbound struct {
 	fields []string
 	random string // fixed before the first send, so that a repeated publish is the same one
 
-	state atomic.Int32 // queued, sent, answered or withdrawn
+	state atomic.Int32 // queued, sent, stored, answered or withdrawn
 	cmd   lua.Once
 	done  *countdown
 	id    string
 	dup   bool
+
+	replication
 }
 
 const (
 	queued int32 = iota
 	sent
+	stored // waits for replicas
 	answered
 	withdrawn
 )
@@ -76,9 +79,11 @@ type publisher struct {
 	group *commit.Group[*outbound]
 
 	mu    sync.Mutex
-	known map[string]bool // streams that queues were made for; true = the registry has it
-	alone int             // publishes under way by the script, which the group does not know
-	idle  sync.Cond       // there are none
+	waits map[int]*commit.Group[*outbound] // by the replicas to wait for
+	own   map[*redis.Client]*redis.Client  // by node: connections that wait for replicas; nil = closed
+	known map[string]bool                  // streams that queues were made for; true = the registry has it
+	alone int                              // publishes under way by the script, which the group does not know
+	idle  sync.Cond                        // there are none
 }
 
 // Most messages, and about how many bytes of bodies, a pipeline carries.
@@ -88,9 +93,9 @@ const (
 )
 
 func newPublisher(c *Client) *publisher {
-	p := &publisher{c: c, known: map[string]bool{}}
+	p := &publisher{c: c, known: map[string]bool{}, waits: map[int]*commit.Group[*outbound]{}, own: map[*redis.Client]*redis.Client{}}
 	p.idle.L = &p.mu
-	p.group = commit.New(pipelineMost, p.flush)
+	p.group = commit.New(pipelineMost, func(list []*outbound) { p.flush(list, p.pipeline) })
 	return p
 }
 
@@ -104,9 +109,16 @@ func (p *publisher) bound(ctx context.Context) (context.Context, context.CancelF
 
 // wait returns when nothing is on its way, or after d.
 func (p *publisher) wait(d time.Duration) {
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	p.group.WaitFor(d)
+	p.mu.Lock()
+	waits := slices.Collect(maps.Values(p.waits))
+	p.mu.Unlock()
+	for _, g := range waits {
+		g.WaitFor(time.Until(began.Add(d)))
+	}
 	defer context.AfterFunc(ctx, func() {
 		p.mu.Lock()
 		p.idle.Broadcast()
@@ -271,6 +283,7 @@ func (p *publisher) commit(ctx context.Context, list []*outbound) []error {
 	for i := range todo {
 		todo[i] = i
 	}
+	until, _ := ctx.Deadline()
 	if err := overBefore(ctx, list[0]); err != nil {
 		for i := range errs {
 			errs[i] = err
@@ -279,11 +292,16 @@ func (p *publisher) commit(ctx context.Context, list []*outbound) []error {
 	}
 	for try := 0; ; try++ {
 		done := newCountdown(len(todo))
-		batch := make([]*outbound, len(todo))
-		for j, i := range todo {
-			list[i].state.Store(queued)
-			list[i].done = done
-			batch[j] = list[i]
+		batch := make([]*outbound, 0, len(todo))
+		for _, i := range todo {
+			m := list[i]
+			m.state.Store(queued)
+			m.done, m.until = done, until
+			if n := m.cfg.replicas; n > 0 {
+				p.waiting(n).Add(m)
+			} else {
+				batch = append(batch, m)
+			}
 		}
 		p.group.Add(batch...)
 		ended := false
@@ -308,6 +326,8 @@ func (p *publisher) commit(ctx context.Context, list []*outbound) []error {
 				if conn.NotRun(err) {
 					again = append(again, i)
 				}
+			} else {
+				errs[i] = list[i].short
 			}
 		}
 		if todo = again; len(todo) == 0 || ended || !pause(ctx, try) {
@@ -324,24 +344,41 @@ func overBefore(ctx context.Context, m *outbound) error {
 	return fmt.Errorf("publish to %s: %w: %w", m.keys.Name, ErrUnavailable, context.Cause(ctx))
 }
 
+// waiting is the group of those that wait for n replicas: they hold nobody up who waits for none or for fewer.
+func (p *publisher) waiting(n int) *commit.Group[*outbound] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waits[n] == nil {
+		p.waits[n] = commit.New(pipelineMost, func(list []*outbound) {
+			p.flush(list, func(part []*outbound) { p.pipelineAndWait(n, part) })
+		})
+	}
+	return p.waits[n]
+}
+
 // given is what a message came to whose caller's context ended first.
 func (p *publisher) given(ctx context.Context, m *outbound) error {
 	cause := context.Cause(ctx)
 	if m.state.CompareAndSwap(queued, withdrawn) {
 		return fmt.Errorf("publish to %s: %w: %w", m.keys.Name, ErrUnavailable, cause) // never sent
 	}
+	if m.state.CompareAndSwap(stored, withdrawn) {
+		kept := m.kept.Load()
+		m.id, m.dup = kept.ID, kept.Duplicate
+		return m.notReplicated(cause)
+	}
 	return fmt.Errorf("publish to %s: %w: %w", m.keys.Name, ErrUncertain, cause)
 }
 
 // flush sends a batch, in pipelines that are bounded in bytes too.
-func (p *publisher) flush(list []*outbound) {
+func (p *publisher) flush(list []*outbound, pipeline func([]*outbound)) {
 	for len(list) > 0 {
 		n, bytes := 0, 0
 		for n < len(list) && (n == 0 || bytes < pipelineBytes) {
 			bytes += len(list[n].body)
 			n++
 		}
-		p.pipeline(list[:n])
+		pipeline(list[:n])
 		list = list[n:]
 	}
 }
@@ -351,25 +388,35 @@ func (p *publisher) pipeline(list []*outbound) {
 	defer cancel()
 	pipe := p.c.rdb.Pipeline()
 	for _, m := range list {
-		if !m.state.CompareAndSwap(queued, sent) {
-			continue
-		}
-		args := append(make([]any, 0, 3+len(m.fields)), "xadd", m.keys.Main, "*")
-		for _, f := range m.fields {
-			args = append(args, f)
-		}
-		m.cmd = lua.NewOnce(ctx, args...)
-		_ = pipe.Process(ctx, m.cmd) // queued only
+		m.queue(ctx, pipe)
 	}
 	_, err := pipe.Exec(ctx)
 	for _, m := range list {
 		if m.state.Load() == sent {
-			if err != nil && m.cmd.Err() == nil && m.cmd.Val() == nil {
-				m.cmd.SetErr(err) // the pipeline ended before this one was answered
-			}
+			m.heard(err)
 			m.state.Store(answered)
 		}
 		m.done.one()
+	}
+}
+
+// queue adds the message to a pipeline, unless it was withdrawn.
+func (m *outbound) queue(ctx context.Context, pipe redis.Pipeliner) {
+	if !m.state.CompareAndSwap(queued, sent) {
+		return
+	}
+	args := append(make([]any, 0, 3+len(m.fields)), "xadd", m.keys.Main, "*")
+	for _, f := range m.fields {
+		args = append(args, f)
+	}
+	m.cmd = lua.NewOnce(ctx, args...)
+	_ = pipe.Process(ctx, m.cmd) // queued only
+}
+
+// heard takes the pipeline's error where it ended before this message was answered.
+func (m *outbound) heard(err error) {
+	if err != nil && m.cmd.Err() == nil && m.cmd.Val() == nil {
+		m.cmd.SetErr(err)
 	}
 }
 
@@ -384,7 +431,7 @@ func (p *publisher) script(ctx context.Context, m *outbound) error {
 		_, _ = rand.Read(b[:]) // never fails
 		m.random = hex.EncodeToString(b[:])
 	}
-	pub := lua.Publication{DedupeID: m.cfg.dedupe, Window: m.window, Delay: m.cfg.delay, At: m.cfg.at, Random: m.random, Fields: m.fields}
+	pub := lua.Publication{DedupeID: m.cfg.dedupe, Window: m.window, Delay: m.cfg.delay, At: m.cfg.at, Random: m.random, Wait: m.cfg.replicas > 0, Fields: m.fields}
 	unsure := false // an earlier try may have stored it: a refusal of a later one does not change that
 	for try := 0; ; try++ {
 		type answer struct {
@@ -393,19 +440,25 @@ func (p *publisher) script(ctx context.Context, m *outbound) error {
 			err error
 		}
 		got := make(chan answer, 1)
+		m.state.Store(sent)
 		go func() { // a borrowed client may not heed a context's end on the wire
-			id, dup, err := lua.Publish(ctx, p.c.rdb, m.keys, pub)
-			got <- answer{id, dup, err}
+			var a answer
+			if m.cfg.replicas > 0 {
+				a.id, a.dup, a.err = p.scriptAndWait(ctx, m, pub)
+			} else {
+				a.id, a.dup, a.err = lua.Publish(ctx, p.c.rdb, m.keys, pub)
+			}
+			got <- a
 		}()
 		var a answer
 		select {
 		case a = <-got:
 		case <-ctx.Done():
-			return fmt.Errorf("publish to %s: %w: %w", m.keys.Name, ErrUncertain, context.Cause(ctx))
+			return p.given(ctx, m)
 		}
 		if a.err == nil {
 			m.id, m.dup = a.id, a.dup
-			return nil
+			return m.short
 		}
 		err := publishError(ctx, m.keys.Name, a.err)
 		lost := errors.Is(err, ErrUncertain)

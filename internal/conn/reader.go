@@ -70,18 +70,7 @@ func NewReader(ctx context.Context, rdb redis.UniversalClient, key string, chang
 		return nil, fmt.Errorf("%T: %w", rdb, ErrUnsupportedClient)
 	}
 	r := &Reader{node: node, Changed: changed}
-	opt := *node.Options()
-	opt.PoolSize, opt.MinIdleConns, opt.MaxActiveConns, opt.MaxIdleConns, opt.MaxConcurrentDials = 1, 0, 0, 0, 0
-	opt.MaxRetries = -1
-	opt.ReadTimeout = Deadline
-	opt.PoolTimeout = time.Second
-	if opt.WriteTimeout <= 0 {
-		opt.WriteTimeout = Deadline
-	}
-	opt.DialerRetries = 1
-	// What a client keeps of its own in its options: two clients that share it refuse each other's handlers, by a panic even.
-	opt.PushNotificationProcessor, opt.ClientSideCache, opt.ClientSideCacheConfig = nil, nil, nil
-	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	opt := ownOptions(node, 1)
 	before := opt.OnConnect
 	opt.OnConnect = func(ctx context.Context, cn *redis.Conn) error {
 		if before != nil {
@@ -92,8 +81,28 @@ func NewReader(ctx context.Context, rdb redis.UniversalClient, key string, chang
 		r.connected(ctx, cn)
 		return nil
 	}
-	r.client = redis.NewClient(&opt)
+	r.client = redis.NewClient(opt)
 	return r, nil
+}
+
+// Own is a client with connections of its own for calls that block, so that nothing waits behind them in node's pool. Nothing is
+// sent twice by it, and no call takes longer than Deadline.
+func Own(node *redis.Client, most int) *redis.Client { return redis.NewClient(ownOptions(node, most)) }
+
+func ownOptions(node *redis.Client, most int) *redis.Options {
+	opt := *node.Options()
+	opt.PoolSize, opt.MinIdleConns, opt.MaxActiveConns, opt.MaxIdleConns, opt.MaxConcurrentDials = most, 0, 0, 0, 0
+	opt.MaxRetries = -1
+	opt.ReadTimeout = Deadline
+	opt.PoolTimeout = time.Second
+	if opt.WriteTimeout <= 0 {
+		opt.WriteTimeout = Deadline
+	}
+	opt.DialerRetries = 1
+	// What a client keeps of its own in its options: two clients that share it refuse each other's handlers, by a panic even.
+	opt.PushNotificationProcessor, opt.ClientSideCache, opt.ClientSideCacheConfig = nil, nil, nil
+	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return &opt
 }
 
 // connected learns the connection's id, for UNBLOCK, and whether the server is still the one it was.

@@ -84,7 +84,7 @@ func TestHeaders(t *testing.T) {
 
 // allowed are the commands that scripts may send, beside reading. None walks the key space, none hands an entry on under
 // its id, none blocks.
-var allowed = strings.Fields(`TIME GET SET DEL UNLINK EXISTS HGET HSET HSETNX HDEL HMGET HGETALL HVALS HLEN HEXISTS HSCAN
+var allowed = strings.Fields(`TIME GET SET PTTL PEXPIRE DEL UNLINK EXISTS HGET HSET HSETNX HDEL HMGET HGETALL HVALS HLEN HEXISTS HSCAN
 	ZADD ZREM ZCARD ZCOUNT ZSCORE ZRANGEBYSCORE XADD XDEL XLEN XRANGE XTRIM XACK XPENDING XINFO XGROUP`)
 
 // keyNames are what a key may be called where it is used: a script's KEYS, or a parameter or table made of them.

@@ -58,7 +58,7 @@ var streamMutants = []mutant{
 		{"janitor", `if not redis.call('ZSCORE', KEYS[1], member) then`, `do`},
 	}},
 	{"publish: no look for the marker", "publish: deduplicated", []patch{
-		{"publish", `if id then return {id, 1} end`, ``},
+		{"publish", `return {id, 1}`, ``},
 	}},
 	{"publish: a marker for ever", "publish: deduplicated", []patch{
 		{"publish", `redis.pcall('SET', KEYS[4], id, 'PX', ARGV[1])`, `redis.pcall('SET', KEYS[4], id)`},

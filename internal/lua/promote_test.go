@@ -336,6 +336,9 @@ var publishChecks = []check{
 		p.DedupeID = "l"
 		b.then(b.publish(p), "d-T-ab", "+ sent l = d-T-ab px\n+ sdue: d-T-ab = T+60000\n+ sparked: d-T-ab = body=a did=k")
 		b.then(b.publish(p), "d-T-ab duplicate", "")
+		p.Wait = true
+		b.then(b.publish(p), "d-T-ab duplicate", "")
+		p.Wait = false
 		if ttl := b.c.PTTL(b.ctx, b.k.Sent("l")).Val(); ttl > time.Hour || ttl < 50*time.Minute {
 			b.failf("the marker lives %v, want an hour", ttl)
 		}

@@ -20,6 +20,7 @@ type Publication struct {
 	Delay    time.Duration
 	At       time.Time // instead of Delay
 	Random   string    // 16 hex digits, part of a delayed message's id
+	Wait     bool      // a WAIT follows on the same connection
 	Fields   []string
 }
 
@@ -32,8 +33,12 @@ func Publish(ctx context.Context, r Runner, k keys.Stream, p Publication) (id st
 	if !p.At.IsZero() {
 		at = strconv.FormatInt(p.At.UnixMilli(), 10)
 	}
-	args := make([]any, 0, 4+len(p.Fields))
-	args = append(args, window, p.Delay.Milliseconds(), at, p.Random)
+	wait := ""
+	if p.Wait {
+		wait = "1"
+	}
+	args := make([]any, 0, 5+len(p.Fields))
+	args = append(args, window, p.Delay.Milliseconds(), at, p.Random, wait)
 	for _, f := range p.Fields {
 		args = append(args, f)
 	}
