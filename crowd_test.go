@@ -1,0 +1,222 @@
+package xstreamq_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/xstreamq/xstreamq"
+	"github.com/xstreamq/xstreamq/internal/redistest"
+)
+
+// Workers that start at once beside what a dead consumer left take it over together, and each message from it once.
+func TestManySweepersOneOwner(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	ids := s.publish(1, 100)
+	for _, args := range [][]any{
+		{"xgroup", "create", s.keys.Main, "svc", "0"},
+		{"xreadgroup", "group", "svc", "ghost", "count", 100, "streams", s.keys.Main, ">"},
+	} {
+		if err := s.rdb.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range ids {
+		if err := s.rdb.Do(t.Context(), "xclaim", s.keys.Main, "svc", "ghost", 0, id, "idle", 3600000, "justid").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var runs calls
+	for range 5 {
+		s.worker(func(_ context.Context, m *xstreamq.Message[order]) error { runs.add(m.ID); return nil }, xstreamq.VisibilityTimeout(time.Second))
+	}
+	s.settled()
+	runs.each(t, ids, 1)
+}
+
+// What waits in a worker's buffer for longer than the visibility timeout is still that worker's, and runs once.
+func TestTheBufferKeepsItsLease(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	var runs calls
+	ids := s.publish(1, 24)
+	for range 2 {
+		s.worker(func(_ context.Context, m *xstreamq.Message[order]) error {
+			runs.add(m.ID)
+			if m.Lost != 0 {
+				t.Errorf("message %s comes as lost", m.ID)
+			}
+			time.Sleep(250 * time.Millisecond)
+			return nil
+		}, xstreamq.VisibilityTimeout(time.Second), xstreamq.Concurrency(1), xstreamq.Prefetch(12))
+	}
+	s.settled()
+	runs.each(t, ids, 1)
+}
+
+// A worker with nothing to do is alive: its consumer's idle time grows on some servers, and nobody takes that for death.
+func TestAnIdleWorkerIsAlive(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	got := make(chan int, 1)
+	short := xstreamq.VisibilityTimeout(time.Second)
+	s.worker(func(_ context.Context, m *xstreamq.Message[order]) error { got <- m.Body.ID; return nil }, short)
+	names := s.rdb.HKeys(t.Context(), s.keys.Workers).Val()
+	if len(names) != 1 {
+		t.Fatalf("workers %q, want one", names)
+	}
+	other := s.open()
+	s.subscribe(other, nothing, short)
+	s.start(other)
+	time.Sleep(2500 * time.Millisecond)
+	if err := other.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if now := s.rdb.HKeys(t.Context(), s.keys.Workers).Val(); !slices.Equal(now, names) || strings.Contains(s.log.String(), "lease lost") {
+		t.Errorf("workers %q, want %q as before; logged:\n%s", now, names, s.log)
+	}
+	s.publish(1, 1)
+	receiveOne(t, got, "the idle worker")
+	s.settled()
+	// An operator may take it out by hand, while it holds nothing: it goes on under another name.
+	if err := other.Admin().Group("orders", "svc").RemoveConsumer(t.Context(), names[0]); err != nil {
+		t.Fatal(err)
+	}
+	s.publish(2, 2)
+	receiveOne(t, got, "the removed worker")
+	s.settled()
+}
+
+// A delay beyond the visibility timeout, behind many that are due much later, is not early, and comes once.
+func TestDelayLongerThanALease(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const delay = 2500 * time.Millisecond
+	ran := make(chan time.Time, 5)
+	var q *xstreamq.Queue[order]
+	for range 2 {
+		q = s.queue(s.worker(func(_ context.Context, m *xstreamq.Message[order]) error {
+			if m.Body.ID != 1 {
+				t.Errorf("message %d ran", m.Body.ID)
+			}
+			ran <- s.serverTime()
+			return nil
+		}, xstreamq.VisibilityTimeout(time.Second)))
+	}
+	if _, err := q.PublishBatch(t.Context(), make([]order, 300), xstreamq.Delay(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	start := s.serverTime()
+	if _, err := q.Publish(t.Context(), order{1}, xstreamq.Delay(delay)); err != nil {
+		t.Fatal(err)
+	}
+	if took := receiveOne(t, ran, "the message that is due").Sub(start); took < delay-time.Millisecond {
+		t.Errorf("it ran after %v, want %v", took, delay)
+	}
+	silent(t, ran, 1500*time.Millisecond, "it ran again")
+}
+
+// A server that lets few in sees no storm of connections from those outside, and all are back when it opens.
+func TestNoStormOfConnections(t *testing.T) {
+	t.Parallel()
+	s := siteOn(t, redistest.Start(t))
+	const workers, outage = 20, 3 * time.Second
+	var down atomic.Int32
+	got := make(chan int, 1000)
+	for range workers {
+		c := s.open(xstreamq.SweepInterval(time.Second), xstreamq.WithHooks(xstreamq.Hooks{Connection: func(_ context.Context, ok bool, _ error) {
+			down.Add(map[bool]int32{true: -1, false: 1}[ok])
+		}}))
+		s.subscribe(c, func(_ context.Context, m *xstreamq.Message[order]) error { got <- m.Body.ID; return nil })
+		s.start(c)
+	}
+	cn := s.rdb.(*redis.Client).Conn()
+	defer func() { _ = cn.Close() }()
+	received := func() int64 {
+		t.Helper()
+		info, err := cn.Info(t.Context(), "stats").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var let, refused int64
+		for name, n := range map[string]*int64{"total_connections_received:": &let, "rejected_connections:": &refused} {
+			_, rest, _ := strings.Cut(info, name)
+			if _, err := fmt.Sscan(rest, n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return let + refused
+	}
+	do := func(args ...any) {
+		t.Helper()
+		if err := cn.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do("config", "set", "maxclients", 10)
+	do("client", "kill", "type", "normal", "skipme", "yes")
+	before := received()
+	time.Sleep(outage)
+	// A subscription reads on one connection and talks on others; each tries with a backoff that soon is 2 s; without one it would be thousands.
+	if n, most := received()-before, int64(workers*outage/time.Second*10); n > most {
+		t.Errorf("%d connections in %v from %d workers, want at most %d", n, outage, workers, most)
+	} else if n < workers {
+		t.Errorf("%d connections: was anything cut?", n)
+	}
+	do("config", "set", "maxclients", 1000)
+	s.within(10*time.Second, func() bool { return down.Load() <= 0 }, "all are back, %d are not", &down)
+	s.publish(1, 200)
+	receive(t, got, 200, "deliveries")
+	s.settled()
+}
+
+// A stream that the server evicted, with its groups and what was in flight, is lost and said so; what comes next is handled.
+func TestEviction(t *testing.T) {
+	t.Parallel()
+	s := siteOn(t, redistest.Start(t))
+	remade := make(chan xstreamq.Position, 10)
+	c := s.open(xstreamq.WithHooks(xstreamq.Hooks{
+		GroupRemade: func(_ context.Context, _ xstreamq.GroupRef, from xstreamq.Position) { remade <- from },
+	}))
+	begun, release := make(chan int, 100), make(chan struct{})
+	s.subscribe(c, func(_ context.Context, m *xstreamq.Message[order]) error {
+		begun <- m.Body.ID
+		<-release
+		return nil
+	}, xstreamq.Concurrency(20))
+	s.start(c)
+	s.publish(1, 20)
+	receive(t, begun, 20, "handlers")
+	config := func(name, value string) {
+		t.Helper()
+		if err := s.rdb.ConfigSet(t.Context(), name, value).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config("maxmemory-policy", "allkeys-random")
+	config("maxmemory", "1") // all that there is goes, at the next command that needs memory
+	s.eventually(func() bool {
+		_ = s.rdb.Set(t.Context(), "filler", strings.Repeat("x", 50_000), 0).Err() // refused when nothing is left to evict
+		return s.rdb.Exists(t.Context(), s.keys.Main).Val() == 0
+	}, "the stream is evicted")
+	config("maxmemory", "0")
+	config("maxmemory-policy", "noeviction")
+	close(release)
+	receiveOne(t, remade, "the hook")
+	s.publish(21, 25)
+	receive(t, begun, 5, "what comes next")
+	s.settled()
+	if l := s.load(); l != (load{}) {
+		t.Errorf("%+v", l)
+	}
+	if n := s.log.count(); n > 12 || !strings.Contains(s.log.String(), "vanished") {
+		t.Errorf("%d lines were logged:\n%s", n, s.log)
+	}
+}
