@@ -52,7 +52,7 @@ publish call to the handler's start; reclaim and promote are from the first mess
 	f.DurationVar(&o.For, "for", 5*time.Second, "how long latency publishes")
 	f.BoolVar(&quick, "quick", false, "a minute for all: --messages 2000 --rate 1000 --for 1s")
 	_ = cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(bench.Names(), cobra.ShellCompDirectiveNoFileComp))
-	return cmd
+	return withJSON(cmd, jsonArrayOf, "name", "value", "unit")
 }
 
 func runBench(ctx context.Context, a *app, o bench.Options) error {

@@ -15,7 +15,7 @@ func newDLQ(a *app) *cobra.Command {
 		Use:   "dlq",
 		Short: "Look at dead letters, redrive or purge them",
 		Example: `  xstreamq dlq ls orders billing --error timeout
-  xstreamq dlq redrive orders billing --all`,
+  xstreamq dlq redrive orders billing --all --yes`,
 	}, newDLQLs(a), newDLQShow(a), newDLQRedrive(a), newDLQPurge(a))
 }
 

@@ -38,11 +38,18 @@ type hinted struct {
 
 func (e *hinted) Unwrap() error { return e.error }
 
+// unreachable marks an error of a server that does not answer, where the error itself leaves that open.
+type unreachable struct{ error }
+
+func (e *unreachable) Unwrap() error { return e.error }
+
 var errRefused = errors.New("refused, nothing was done")
 
 // exitCode is the one place where errors become exit codes.
 func exitCode(err error) int {
 	var usage *usageError
+	var away *unreachable
+	var end *silent
 	switch {
 	case err == nil, errors.Is(err, errPipe):
 		return exitOK
@@ -51,6 +58,10 @@ func exitCode(err error) int {
 	case errors.As(err, &usage), errors.Is(err, xstreamq.ErrInvalidName), errors.Is(err, xstreamq.ErrInvalidOption),
 		errors.Is(err, xstreamq.ErrNoFilter):
 		return exitUsage
+	case errors.As(err, &end):
+		return end.code
+	case errors.As(err, &away):
+		return exitUnreachable
 	case errors.Is(err, xstreamq.ErrUncertain): // also wraps a deadline, but the server may well have been reached
 		return exitFailed
 	case errors.Is(err, xstreamq.ErrUnavailable), errors.Is(err, xstreamq.ErrAuth), errors.Is(err, context.DeadlineExceeded):
@@ -82,7 +93,8 @@ func (a *app) hint(err error) string {
 // report prints err, if there is one to print, and returns the exit code.
 func (a *app) report(err error, args []string) int {
 	code := exitCode(err)
-	if err == nil || errors.Is(err, errPipe) {
+	var end *silent
+	if err == nil || errors.Is(err, errPipe) || errors.As(err, &end) {
 		return code
 	}
 	text := err.Error()

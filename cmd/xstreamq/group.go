@@ -63,8 +63,8 @@ func newGroupRm(a *app) *cobra.Command {
 		Short: "Remove a group and the streams it keeps",
 		Long: `Remove a group with its retry stream and its waiting retries. Refused while it holds anything, unless --force; while
 it has dead letters it is always refused: purge or redrive them first.`,
-		Example: `  xstreamq group rm orders billing
-  xstreamq group rm orders billing --force --yes`,
+		Example: `  xstreamq group rm orders search --yes
+  xstreamq group rm orders search --force --yes`,
 		Args:              args(2, 2),
 		ValidArgsFunction: a.completeNames(true),
 		RunE: func(cmd *cobra.Command, args []string) error {

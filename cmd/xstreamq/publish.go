@@ -117,7 +117,24 @@ func runPublish(ctx context.Context, o *publishOptions, windowGiven bool) (err e
 		err = p.args(ctx)
 	}
 	p.bar.clear()
+	if errors.Is(err, xstreamq.ErrUncertain) {
+		err = o.a.whereTo(ctx, c, err)
+	}
+	if err != nil && p.published == 0 {
+		return err
+	}
 	return ended(err, p.print)
+}
+
+// whereTo looks whether a server whose answer was lost can be reached now: that decides the exit code.
+func (a *app) whereTo(ctx context.Context, c *xstreamq.Client, lost error) error {
+	ctx, cancel := a.call(ctx)
+	defer cancel()
+	_, err := c.Admin().Registered(ctx)
+	if errors.Is(err, xstreamq.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+		return &unreachable{lost}
+	}
+	return lost
 }
 
 func (o *publishOptions) options() ([]xstreamq.PublishOption, error) {

@@ -26,6 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	redis.SetLogger(silence{}) // as newApp does, for commands that run in this process
 	testscript.Main(m, map[string]func(){"xstreamq": main})
 }
 
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 //
 //	code N PROG ARG…     run it; it must exit with N
 //	redis ARG…           one command to the server; \xNN in arguments is a byte; the answer goes to stdout
-//	keys K…              stdout is a JSON object, or an array of objects, with exactly these keys
+//	keys K…              stdout has JSON objects, one or an array or one a line, with exactly these keys
 //	fits N               no line of ttyout is wider than N
 //	gone FILE            the process whose id is in FILE ends soon
 //	web STATUS METHOD PATH [BODY]  a request to the address in the file url; the answer goes to stdout
@@ -111,15 +112,10 @@ func scriptRedis(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func scriptKeys(ts *testscript.TestScript, neg bool, want []string) {
-	out := []byte(ts.ReadFile("stdout"))
-	var objects []map[string]any
-	if err := json.Unmarshal(out, &objects); err != nil {
-		var one map[string]any
-		ts.Check(json.Unmarshal(out, &one))
-		objects = append(objects, one)
-	}
+	objects, err := jsonObjects(ts.ReadFile("stdout"))
+	ts.Check(err)
 	if len(objects) == 0 {
-		ts.Fatalf("no object to look at: %s", out)
+		ts.Fatalf("no object to look at: %s", ts.ReadFile("stdout"))
 	}
 	slices.Sort(want)
 	for _, o := range objects {
@@ -152,6 +148,30 @@ func scriptWeb(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprintf(ts.Stdout(), "%s\n", out)
 	if strconv.Itoa(res.StatusCode) != args[0] {
 		ts.Fatalf("status %d, want %s: %s", res.StatusCode, args[0], out)
+	}
+}
+
+// jsonObjects are those of one document, or of many, one a line.
+func jsonObjects(text string) (objects []map[string]any, err error) {
+	for d := json.NewDecoder(strings.NewReader(text)); ; {
+		var v any
+		if err := d.Decode(&v); err != nil {
+			if errors.Is(err, io.EOF) {
+				return objects, nil
+			}
+			return nil, err
+		}
+		list, isList := v.([]any)
+		if !isList {
+			list = []any{v}
+		}
+		for _, item := range list {
+			o, ok := item.(map[string]any)
+			if !ok {
+				return nil, fmt.Errorf("%v is no object", item)
+			}
+			objects = append(objects, o)
+		}
 	}
 }
 

@@ -87,6 +87,9 @@ func runWork(ctx context.Context, o *workOptions) (err error) {
 		return err
 	}
 	defer closeClient(c, &err)
+	if err := o.look(ctx, c); err != nil {
+		return err
+	}
 	sub, err := xstreamq.NewQueue[[]byte](c, o.stream).Subscribe(o.group, w.handle, opts...)
 	if err != nil {
 		return err
@@ -122,6 +125,18 @@ func (o *workOptions) logger(sink *lineSink) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(sink, h))
 	}
 	return slog.New(slog.NewTextHandler(sink, h))
+}
+
+// look asks for the group first, as a person would: a worker that has begun waits for a server that does not answer, and
+// for a key of another type to go away. That the group is not there yet is no trouble.
+func (o *workOptions) look(ctx context.Context, c *xstreamq.Client) error {
+	ctx, cancel := o.a.call(ctx)
+	defer cancel()
+	_, err := c.Admin().Group(o.stream, o.group).Depth(ctx)
+	if errors.Is(err, xstreamq.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // say tells a person how it goes; with --json stderr has errors only.

@@ -52,13 +52,15 @@ func NotRun(err error) bool {
 // Refused says that the server answered and did not run the command.
 func Refused(err error) bool { return Code(err) != "" }
 
-// Auth says that the server refused the login or a command.
+// Auth says that the server refused the login or a command. To who has not logged in, a long command, such as a script, is
+// a protocol error.
 func Auth(err error) bool {
 	switch Code(err) {
 	case "NOAUTH", "WRONGPASS", "NOPERM":
 		return true
 	}
-	return err != nil && strings.Contains(err.Error(), "AUTH") && strings.Contains(err.Error(), "password")
+	return err != nil && (strings.Contains(err.Error(), "AUTH") && strings.Contains(err.Error(), "password") ||
+		strings.Contains(err.Error(), "Protocol error: unauthenticated"))
 }
 
 // Demoted says that a blocked read ended because its server became a replica.

@@ -55,6 +55,7 @@ func TestWhatErrorsProve(t *testing.T) {
 		{err: said("OOM command not allowed when used memory > 'maxmemory'."), code: "OOM", refused: true},
 		{err: said("WRONGTYPE Operation against a key"), code: "WRONGTYPE", refused: true},
 		{err: said("NOAUTH Authentication required."), code: "NOAUTH", refused: true, auth: true},
+		{err: said("ERR Protocol error: unauthenticated multibulk length"), code: "ERR", refused: true, auth: true},
 		{err: said("WRONGPASS invalid username-password pair"), code: "WRONGPASS", refused: true, auth: true},
 		{err: said("NOPERM this user has no permissions"), code: "NOPERM", refused: true, auth: true},
 		{err: said("ERR Client sent AUTH, but no password is set"), code: "ERR", refused: true, auth: true},

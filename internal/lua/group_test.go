@@ -146,5 +146,9 @@ var groupChecks = []check{
 		if got := b.ensure("0", GroupStart, ""); !strings.Contains(got, "WRONGTYPE") || !strings.Contains(got, b.k.Main) {
 			b.failf("%s, want WRONGTYPE and the key", got)
 		}
+		b.do("DEL", b.k.Stream.Meta)
+		if b.ensure("0", GroupCreate, ""); b.do("EXISTS", b.k.Stream.Meta) != int64(0) {
+			b.failf("a key of another type, and something was written")
+		}
 	}},
 }

@@ -12,6 +12,10 @@ return guarded(function()
   if major and major > tonumber(ARGV[4]) then
     return redis.error_reply('FORMAT ' .. meta[1] .. ' is newer than ' .. ARGV[4])
   end
+  local there, why = groups_of(KEYS[1])
+  if why and string.find(why, 'WRONGTYPE', 1, true) then -- before anything is written
+    error(why .. ' (XINFO GROUPS ' .. KEYS[1] .. ')', 0)
+  end
   unlock(KEYS[4])
   if not meta[1] then redis.call('HSET', KEYS[4], 'format', ARGV[4]) end
   if ARGV[5] ~= '' and meta[2] ~= ARGV[5] then
@@ -44,7 +48,7 @@ return guarded(function()
     end
   end
 
-  for _, g in ipairs(groups_of(KEYS[1]) or {}) do
+  for _, g in ipairs(there or {}) do
     if g.name == group then
       if not pos then
         keep(g.last)
