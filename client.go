@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/xstreamq/xstreamq/internal/conn"
+	"github.com/xstreamq/xstreamq/internal/engine"
 	"github.com/xstreamq/xstreamq/internal/keys"
 )
 
@@ -26,6 +27,7 @@ type Client struct {
 	log       *slog.Logger
 	hooks     hookSet
 	publisher *publisher
+	gate      *engine.Gate // nil = no cap on handlers
 
 	mu      sync.Mutex
 	phase   phase
@@ -110,6 +112,9 @@ func newClient(rdb redis.UniversalClient, cfg clientConfig) *Client {
 		subs: map[GroupRef]*Subscription{}, drained: make(chan struct{}), failed: make(chan error, 1),
 	}
 	c.publisher = newPublisher(c)
+	if cfg.concurrency > 0 {
+		c.gate = engine.NewGate(cfg.concurrency)
+	}
 	return c
 }
 

@@ -59,6 +59,7 @@ type clientConfig struct {
 	drain          time.Duration
 	publishTimeout time.Duration
 	interval       time.Duration
+	concurrency    int // over all subscriptions; 0 = no cap
 	redis          []func(*redis.UniversalOptions)
 	log            *slog.Logger
 	hooks          []Hooks
@@ -111,6 +112,19 @@ func SweepInterval(d time.Duration) ClientOption {
 	return func(c *clientConfig) error {
 		c.interval = d
 		return between("SweepInterval", d, 50*time.Millisecond, time.Minute)
+	}
+}
+
+// MaxConcurrency caps how many handlers run at once over all of the client's subscriptions, which then take turns; default no
+// cap, 1 to 100,000. A batch counts as one. Of what the cap keeps from starting, a subscription reads one message ahead, and
+// hands it back after a second. What Pull hands over does not count.
+func MaxConcurrency(n int) ClientOption {
+	return func(c *clientConfig) error {
+		c.concurrency = n
+		if n < 1 || n > 100_000 {
+			return invalid("MaxConcurrency", n, "1 to 100000")
+		}
+		return nil
 	}
 }
 

@@ -65,6 +65,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		{client(xstreamq.SweepInterval(time.Millisecond)), "SweepInterval(1ms) 50ms 1m0s"},
 		{client(xstreamq.SweepInterval(time.Hour)), "SweepInterval(1h0m0s)"},
 		{client(xstreamq.RedisOptions(nil)), "RedisOptions(nil)"},
+		{client(xstreamq.MaxConcurrency(0)), "MaxConcurrency(0) 1 100000"},
+		{client(xstreamq.MaxConcurrency(100_001)), "MaxConcurrency(100001)"},
 		{client(xstreamq.WithLogger(nil)), "WithLogger(nil)"},
 		{client(nil), "option 1 nil"},
 		{client(xstreamq.SubscribeDefaults(nil)), "option 1 nil"},
@@ -101,6 +103,10 @@ func TestOptionsAreChecked(t *testing.T) {
 		{subscribe(xstreamq.MaxParked(0)), "MaxParked(0) 1"},
 		{subscribe(xstreamq.OnDeadLetter(nil)), "OnDeadLetter(nil)"},
 		{subscribe(xstreamq.WithMiddleware(nil)), "WithMiddleware(nil)"},
+		{subscribe(xstreamq.BatchSize(0)), "BatchSize(0) 1 10000"},
+		{subscribe(xstreamq.BatchSize(10_001)), "BatchSize(10001)"},
+		{subscribe(xstreamq.BatchWait(-1)), "BatchWait(-1ns) 0s 1m"},
+		{subscribe(xstreamq.BatchWait(time.Hour)), "BatchWait(1h0m0s)"},
 	} {
 		if !errors.Is(x.err, xstreamq.ErrInvalidOption) {
 			t.Errorf("%v, want ErrInvalidOption with %s", x.err, x.parts)

@@ -256,15 +256,16 @@ func (s *Subscription) engineConfig(base context.Context, retain string, h handl
 		e = e.withDefaults(visibility)
 		backoff, first = e, e.Initial
 	}
+	gate := c.gate
 	if s.pull {
-		cfg.concurrency, handlerTimeout = 0, 0
+		cfg.concurrency, handlerTimeout, gate = 0, 0, nil
 	}
 	return engine.Config{
 		Redis: c.rdb, Keys: s.k, ConsumerPrefix: c.cfg.consumerPrefix, Version: version,
 		From: string(cfg.from), Retain: retain,
 		Visibility: visibility, HandlerTimeout: handlerTimeout, Interval: c.cfg.interval,
 		MaxRetries: cfg.maxRetries, MaxLost: cfg.maxLost, MaxParked: cfg.maxParked,
-		Concurrency: cfg.concurrency, Batch: cfg.batchSize, BatchWait: cfg.batchWait, Prefetch: cfg.prefetch, DedupeTTL: cfg.dedupeTTL,
+		Concurrency: cfg.concurrency, Batch: cfg.batchSize, BatchWait: cfg.batchWait, Gate: gate, Prefetch: cfg.prefetch, DedupeTTL: cfg.dedupeTTL,
 		SuspectFirst: first, SuspectMost: 5 * time.Minute,
 		Backoff: boundBackoff(backoff),
 		Handle:  func(ctx context.Context, runs []*engine.Run) { h(s, ctx, runs) },

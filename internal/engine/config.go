@@ -61,6 +61,7 @@ type Config struct {
 	Concurrency    int // 0 = deliveries are handed over by Receive alone
 	Batch          int // most deliveries that one run of the handler is given
 	BatchWait      time.Duration
+	Gate           *Gate // caps handlers over many subscriptions; nil = no cap
 	Prefetch       int
 	DedupeTTL      time.Duration // 0 = off
 	SuspectFirst   time.Duration // delay of a suspect, doubled with each lost lease

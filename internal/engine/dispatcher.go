@@ -66,6 +66,7 @@ func (s *Sub) worker(sl *slot) {
 }
 
 func (s *Sub) serve(sl *slot, runs []*Run) {
+	defer s.cfg.Gate.exit()
 	defer func() {
 		s.mu.Lock()
 		s.busy--
@@ -83,6 +84,7 @@ func (s *Sub) next(runs []*Run) []*Run {
 	defer s.mu.Unlock()
 	for {
 		if s.stopping {
+			s.cfg.Gate.leaveLocked(s)
 			return nil
 		}
 		if runs = s.pick(runs, s.cfg.Batch); len(runs) > 0 {
@@ -103,19 +105,17 @@ func (s *Sub) pick(runs []*Run, most int) []*Run {
 		s.holding = false
 		s.cond.Broadcast()
 	}
-	if r == nil || s.paused || s.alone != nil || s.current == nil || s.current.left(s.cfg.Visibility) < s.cfg.Visibility/2 {
+	if !s.mayStart(r, most) {
+		s.cfg.Gate.leaveLocked(s)
+		return runs
+	}
+	if !s.cfg.Gate.enterLocked(s) {
 		return runs
 	}
 	if r.Msg.Lost >= suspectAt {
-		if s.active > 0 { // starts are held back until all that runs is settled
-			s.holding = true
-			return runs
-		}
 		r.alone = true
 		s.alone = r
 		s.held, s.holding = "", false
-	} else if !s.gathered(r, most) {
-		return runs
 	}
 	for first := r; ; {
 		q.pop()
@@ -126,10 +126,21 @@ func (s *Sub) pick(runs []*Run, most int) []*Run {
 		}
 	}
 	s.active += len(runs)
-	if r.alone || s.buffer.len() < s.roomLocked()/2 {
+	if r.alone || s.buffer.len() < s.roomLocked()/2 || s.cfg.Gate != nil && s.buffer.len() < s.cfg.Batch {
 		s.cond.Broadcast() // the reader may fetch more
 	}
 	return runs
+}
+
+func (s *Sub) mayStart(front *Run, most int) bool {
+	if front == nil || s.paused || s.alone != nil || s.current == nil || s.current.left(s.cfg.Visibility) < s.cfg.Visibility/2 {
+		return false
+	}
+	if front.Msg.Lost >= suspectAt {
+		s.holding = s.holding || s.active > 0 // starts are held back until all that runs is settled
+		return s.active == 0
+	}
+	return s.gathered(front, most)
 }
 
 // byItself says that a delivery shares its run of the handler with no other: a suspect, or what failed once. So one that fails

@@ -47,7 +47,11 @@ func (s *Sub) roomLocked() int {
 	if s.cfg.Concurrency == 0 {
 		return s.wanted - s.buffer.len()
 	}
-	room := (len(s.slots)-s.busy)*s.cfg.Batch + s.speed.prefetch(len(s.slots), s.cfg.Prefetch) - s.buffer.len()
+	slots, free := len(s.slots), s.cfg.Gate.slots(len(s.slots)-s.busy, s.buffer.len() < s.cfg.Batch)
+	if s.cfg.Gate != nil {
+		slots = min(slots, s.cfg.Gate.most)
+	}
+	room := free*s.cfg.Batch + s.speed.prefetch(slots, s.cfg.Prefetch) - s.buffer.len()
 	if unsettled := s.active - s.busy; unsettled > 2*(len(s.slots)*s.cfg.Batch+s.cfg.Prefetch)+1024 {
 		return 0 // the server takes no settlements: what is read would only pile up
 	}

@@ -53,6 +53,7 @@ type Sub struct {
 	holding   bool           // starts and reads are held back for the suspect at the front of the buffer
 	held      string         // the suspect that starts were held back for last, by its stable id,
 	heldMost  time.Duration  // and how long they are
+	queued    bool           // it waits in the gate's queue; guarded by the gate's lock too
 	lingering bool           // a timer is set for a batch that gathers
 	paused    bool
 	stopping  bool
