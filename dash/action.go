@@ -19,6 +19,7 @@ const (
 	VerbDelayed    Verb = "delayed"    // what was published for later
 	VerbDeadList   Verb = "dlq"        // dead letters
 	VerbCompaction Verb = "compaction" // what could be trimmed, and who still needs it
+	VerbServer     Verb = "server"     // doctor: memory, persistence, version, and what is stored
 	VerbTasks      Verb = "tasks"      // background tasks
 
 	VerbPause      Verb = "pause"

@@ -31,6 +31,7 @@ var (
 		"dlq":        {VerbDeadList, (*Handler).getDead},
 		"dlq/show":   {VerbDeadList, (*Handler).getDeadOne},
 		"compaction": {VerbCompaction, (*Handler).getCompaction},
+		"server":     {VerbServer, (*Handler).getServer},
 		"tasks":      {VerbTasks, (*Handler).getTasks},
 	}
 	writes = map[string]endpoint{

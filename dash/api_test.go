@@ -72,6 +72,10 @@ func TestNamesAreTheCommandLines(t *testing.T) {
 	if got := keysOf(s.ok(s.get("/api/compaction" + q("stream", "orders"))).(object)); got != "floor held_by removed retain_ms" {
 		t.Errorf("compaction has %s", got)
 	}
+	found := s.ok(s.get("/api/server")).(object)["doctor"].([]any)
+	if got := keysOf(found[0].(object)); got != "check detail fix level" {
+		t.Errorf("doctor has %s", got)
+	}
 	ls := s.ok(s.get("/api/ls?history=5")).(object)
 	row := ls["groups"].([]any)[0].(object)
 	if got := keysOf(row); got != "consumers dead delayed group in_rate lag length oldest_ms out_rate paused pending retry retrying stream" {

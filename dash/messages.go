@@ -177,6 +177,21 @@ func (h *Handler) getCompaction(_ http.ResponseWriter, r *http.Request, verb Ver
 	return out, nil
 }
 
+type serverJSON struct {
+	Doctor []xstreamq.Finding `json:"doctor"`
+}
+
+func (h *Handler) getServer(_ http.ResponseWriter, r *http.Request, verb Verb) (any, error) {
+	if _, err := h.allowed(r, verb, query(r), "", "", ""); err != nil {
+		return nil, err
+	}
+	findings, err := h.admin.Doctor(r.Context())
+	if findings == nil {
+		findings = []xstreamq.Finding{}
+	}
+	return serverJSON{findings}, err
+}
+
 func (h *Handler) getTasks(_ http.ResponseWriter, r *http.Request, verb Verb) (any, error) {
 	p := query(r)
 	id := p.text("id")

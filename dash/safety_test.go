@@ -33,7 +33,7 @@ func writes(id string) map[string]object {
 }
 
 var readPaths = []string{
-	"config", "ls", "live", "depth", "pending", "consumers", "retrying", "peek", "get", "why", "delayed", "dlq", "dlq/show", "compaction", "tasks",
+	"config", "ls", "live", "depth", "pending", "consumers", "retrying", "peek", "get", "why", "delayed", "dlq", "dlq/show", "compaction", "server", "tasks",
 }
 
 func TestReadOnlyIsTheServers(t *testing.T) {
@@ -92,7 +92,7 @@ func TestAuthorizeIsAskedForEveryVerb(t *testing.T) {
 	defer mu.Unlock()
 	for _, v := range []dash.Verb{
 		dash.VerbOpen, dash.VerbList, dash.VerbDepth, dash.VerbPending, dash.VerbConsumers, dash.VerbRetrying, dash.VerbPeek, dash.VerbGet, dash.VerbWhy,
-		dash.VerbDelayed, dash.VerbDeadList, dash.VerbCompaction, dash.VerbTasks,
+		dash.VerbDelayed, dash.VerbDeadList, dash.VerbCompaction, dash.VerbServer, dash.VerbTasks,
 		dash.VerbPause, dash.VerbResume, dash.VerbCancel, dash.VerbRedrive, dash.VerbEdit, dash.VerbPurge, dash.VerbCompact,
 	} {
 		if _, ok := asked[v]; !ok {

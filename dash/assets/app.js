@@ -12,8 +12,9 @@ import delayed from './delayed.js';
 import dead from './dead.js';
 import letter from './letter.js';
 import tasks from './tasks.js';
+import server from './server.js';
 
-const pages = { overview, group, messages, message, delayed, dead, letter, tasks };
+const pages = { overview, group, messages, message, delayed, dead, letter, tasks, server };
 const under = { group: 'overview', messages: 'overview', message: 'overview', delayed: 'overview', dead: 'overview', letter: 'overview' };
 
 let config = { read_only: true };
@@ -97,7 +98,7 @@ $('live').onclick = () => live.toggle();
 
 // The keyboard.
 const help = [['/', 'search, or the first filter'], ['j k', 'next row, row before'], ['Enter', 'open the row'], ['x', 'select the row'], ['Esc', 'select nothing'],
-  ['p', 'hold or resume live updates'], ['r', 'read the page again'], ['g o', 'overview'], ['g t', 'tasks'], ['t', 'local times, or UTC'], ['?', 'this list']];
+  ['p', 'hold or resume live updates'], ['r', 'read the page again'], ['g o', 'overview'], ['g t', 'tasks'], ['g s', 'server'], ['t', 'local times, or UTC'], ['?', 'this list']];
 const showHelp = () => confirm({ title: 'Keyboard', body: h('dl', null, help.map(([k, what]) => [h('dt', null, k.split(' ').map((x) => [h('kbd', null, x), ' '])), h('dd', null, what)])) });
 $('keys').onclick = showHelp;
 
@@ -117,7 +118,7 @@ document.addEventListener('keydown', (e) => {
   const row = document.querySelector('#main tr.at');
   if (Date.now() - chord < 1200) {
     chord = 0;
-    const to = { o: link(), t: link('tasks') }[e.key];
+    const to = { o: link(), t: link('tasks'), s: link('server') }[e.key];
     if (to) { navigate(to); return; }
   }
   const keys = {

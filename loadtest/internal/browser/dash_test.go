@@ -166,7 +166,7 @@ func TestEveryPageUnderEveryPrefixShowsText(t *testing.T) {
 	}
 	pages := map[string]string{
 		"overview": "", "group": at("group", name, name), "messages": at("messages", name, name), "message": at("message", name, name, "id", pub.ID),
-		"delayed": at("delayed", name, name), "dead": at("dead", name, name), "letter": at("letter", name, name, "id", id), "tasks": "?page=tasks",
+		"delayed": at("delayed", name, name), "dead": at("dead", name, name), "letter": at("letter", name, name, "id", id), "tasks": "?page=tasks", "server": "?page=server",
 	}
 	p := s.page()
 	for _, prefix := range prefixes {
