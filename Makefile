@@ -13,10 +13,8 @@ CHECKS = test race flush lint alone modcheck size docs fuzz servers-short chaos 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
 
-setup: ## what tests need and a fresh Debian lacks: redis-server, chromium, and a C compiler for race
-	@[ -n "$$XSTREAMQ_REDIS_SERVER" ] || command -v redis-server >/dev/null || scripts/apt.sh redis-server
-	@[ -n "$$XSTREAMQ_CHROMIUM" ] || command -v chromium >/dev/null || scripts/apt.sh chromium fonts-dejavu-core
-	@command -v cc >/dev/null || scripts/apt.sh gcc libc6-dev
+setup: ## what tests need and a fresh Debian lacks: redis-server, chromium, PostgreSQL, and a C compiler for race
+	scripts/setup cc
 
 test: ## every test of every module (scripts/test: installs redis-server when missing, needs no make)
 	scripts/test

@@ -78,6 +78,7 @@ var (
 	descDead       = prometheus.NewDesc("xstreamq_group_dead", "Dead letters.", groupLabels, nil)
 	descPaused     = prometheus.NewDesc("xstreamq_group_paused", "1 when the group is paused.", groupLabels, nil)
 	descOldest     = prometheus.NewDesc("xstreamq_group_oldest_seconds", "Age of the oldest message that waits or is in flight; 0 = none.", groupLabels, nil)
+	descConsumers  = prometheus.NewDesc("xstreamq_group_consumers", "Consumers of the group, dead ones included until a sweep.", groupLabels, nil)
 	descProcessed  = prometheus.NewDesc("xstreamq_group_processed_total", "Messages handled with success, by all workers.", groupLabels, nil)
 	descFailed     = prometheus.NewDesc("xstreamq_group_failed_total", "Attempts that failed, by all workers.", groupLabels, nil)
 	descBuried     = prometheus.NewDesc("xstreamq_group_dead_total", "Dead letters made, by all workers.", groupLabels, nil)
@@ -87,7 +88,7 @@ var (
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descUp, descIncomplete, descEntries, descDelayed, descLag, descPending, descRetry, descRetrying, descDead, descPaused,
-		descOldest, descProcessed, descFailed, descBuried,
+		descOldest, descConsumers, descProcessed, descFailed, descBuried,
 	} {
 		ch <- d
 	}
@@ -136,20 +137,12 @@ func (c *Collector) read() []prometheus.Metric {
 		out = append(out,
 			gauge(descPending, float64(d.Pending), d.Stream, d.Group), gauge(descRetry, float64(d.Retry), d.Stream, d.Group),
 			gauge(descRetrying, float64(d.Retrying), d.Stream, d.Group), gauge(descDead, float64(d.Dead), d.Stream, d.Group),
-			gauge(descPaused, truth(d.Paused), d.Stream, d.Group), gauge(descOldest, d.Oldest.Seconds(), d.Stream, d.Group))
+			gauge(descPaused, truth(d.Paused), d.Stream, d.Group), gauge(descOldest, d.Oldest.Seconds(), d.Stream, d.Group),
+			gauge(descConsumers, float64(d.Consumers), d.Stream, d.Group))
 		if d.Lag != nil {
 			out = append(out, gauge(descLag, float64(*d.Lag), d.Stream, d.Group))
 		}
-		totals, err := c.admin.Group(d.Stream, d.Group).Totals(ctx)
-		switch {
-		case ctx.Err() != nil, errors.Is(err, xstreamq.ErrUnavailable):
-			return nil
-		case errors.Is(err, xstreamq.ErrNotFound): // removed meanwhile, or only in the registry
-		case err != nil:
-			incomplete = true
-		default:
-			out = append(out, count(descProcessed, totals.Processed, d), count(descFailed, totals.Failed, d), count(descBuried, totals.Dead, d))
-		}
+		out = append(out, count(descProcessed, d.Totals.Processed, d), count(descFailed, d.Totals.Failed, d), count(descBuried, d.Totals.Dead, d))
 	}
 	return append(out, gauge(descUp, 1), gauge(descIncomplete, truth(incomplete)))
 }
@@ -162,12 +155,16 @@ func truth(b bool) float64 {
 }
 
 func gauge(d *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
-	for i, l := range labels {
-		labels[i] = strings.ToValidUTF8(l, "\uFFFD") // others' groups may have any name
-	}
-	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	return constant(d, prometheus.GaugeValue, v, labels...)
 }
 
 func count(d *prometheus.Desc, v int64, of xstreamq.Depth) prometheus.Metric {
-	return prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), of.Stream, of.Group)
+	return constant(d, prometheus.CounterValue, float64(v), of.Stream, of.Group)
+}
+
+func constant(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) prometheus.Metric {
+	for i, l := range labels {
+		labels[i] = strings.ToValidUTF8(l, "\uFFFD") // others' groups may have any name
+	}
+	return prometheus.MustNewConstMetric(d, kind, v, labels...)
 }

@@ -156,7 +156,7 @@ func TestFiguresEqualAdmins(t *testing.T) {
 		}
 		for name, v := range map[string]float64{
 			"lag": float64(*d.Lag), "pending": float64(d.Pending), "retry": float64(d.Retry), "retrying": float64(d.Retrying),
-			"dead": float64(d.Dead), "paused": bit[d.Paused], "processed_total": float64(totals.Processed),
+			"dead": float64(d.Dead), "consumers": float64(d.Consumers), "paused": bit[d.Paused], "processed_total": float64(totals.Processed),
 			"failed_total": float64(totals.Failed), "dead_total": float64(totals.Dead),
 		} {
 			want["xstreamq_group_"+name+" "+of] = v
