@@ -170,3 +170,43 @@ func ExampleGroupAdmin_DeadLetters() {
 		log.Println(l.EntryID, order, err, l.Error)
 	}
 }
+
+// What a batch fails comes back alone: one bad message takes no other with it.
+func ExampleQueue_SubscribeBatch() {
+	orders := xstreamq.NewQueue[Order](client, "orders")
+	_, err := orders.SubscribeBatch("warehouse", func(_ context.Context, ms []*xstreamq.Message[Order]) error {
+		failed := xstreamq.BatchErrors{}
+		for i, m := range ms {
+			if m.Body.Total < 0 {
+				failed[i] = xstreamq.Reject(errors.New("negative")) // this one only
+			}
+		}
+		return failed.Err() // any other error: all of them
+	}, xstreamq.BatchSize(500), xstreamq.BatchWait(time.Second))
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// Pull is for programs that read at their own pace. Here settling is theirs.
+func ExampleQueue_Pull() {
+	ctx := context.Background()
+	orders, err := xstreamq.NewQueue[Order](client, "orders").Pull("billing")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for r, err := range orders.All(ctx) {
+		if err != nil {
+			log.Println(err) // it goes on
+			continue
+		}
+		if r.Body.Total < 0 {
+			err = r.Reject(ctx, errors.New("negative"))
+		} else {
+			err = r.Ack(ctx)
+		}
+		if err != nil {
+			log.Println(r.ID, err)
+		}
+	}
+}

@@ -282,3 +282,24 @@ func TestEndsLeaveNothing(t *testing.T) { //nolint:paralleltest // it counts gor
 		time.Sleep(10 * time.Millisecond)
 	}
 }
+
+// A batch's messages count one by one.
+func TestDrainBatches(t *testing.T) {
+	t.Parallel()
+	kit, s := open(t)
+	if _, err := s.orders.SubscribeBatch("svc", func(_ context.Context, ms []*xstreamq.Message[order]) error {
+		failed := xstreamq.BatchErrors{}
+		for i, m := range ms {
+			if m.Body.ID == 13 && m.Attempt < 3 {
+				failed[i] = errWrong
+			}
+		}
+		return failed.Err()
+	}, xstreamq.BatchSize(10), xstreamq.BatchWait(10*time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	s.mustBuy(t, 1, 13, 2)
+	if got, want := kit.Drain(), (xstreamqtest.Tally{Acked: 3, Failed: 2}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
