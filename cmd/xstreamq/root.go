@@ -43,7 +43,7 @@ Exit codes: 0 ok, 1 failed or not found, 2 wrong usage, 3 refused at the prompt,
 		return &usageError{err: err, hint: cmd.CommandPath() + " --help"}
 	})
 	root.AddCommand(
-		newPublish(a), newWork(a), newLs(a), newDepth(a), newPending(a), newConsumers(a), newPeek(a), newGet(a), newWhy(a), newHealth(a),
+		newPublish(a), newWork(a), newLs(a), newDepth(a), newPending(a), newConsumers(a), newPeek(a), newGet(a), newWhy(a), newHealth(a), newDoctor(a),
 		newDelayed(a), newRetrying(a), newDLQ(a), newCompact(a), newRetain(a), newGroup(a), newPause(a), newResume(a), newVersion(a), newDemo(a), newDash(a), newDemoWorker(a),
 	)
 	root.AddCommand(newTop(a), newDev(a), newBench(a))
