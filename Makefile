@@ -8,7 +8,7 @@ ONLY = no-owner-check,group-made-again-at-the-end
 LEGS =
 ONSERVER = . ./internal/conn ./internal/engine ./internal/lua ./internal/redistest ./internal/wire
 CHECKS = test race flush lint alone modcheck size docs fuzz servers-short chaos chaos-mutants
-.PHONY: help setup test race flush servers servers-short vet lint fmt tidy alone modcheck fuzz size docs model mutants real chaos chaos-mutants check
+.PHONY: help speed speed-guard profile setup test race flush servers servers-short vet lint fmt tidy alone modcheck fuzz size docs model mutants real chaos chaos-mutants check
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,17 @@ mutants: ## each script with a rule taken out: the tests must catch every one
 
 real: ## make real FILE=x.ndjson: a whole file of payloads through the CLI and a real redis-server
 	scripts/real.sh "$(FILE)"
+
+speed: setup ## the table of docs/performance.md, on a machine that does nothing else: NOTE='a sentence for the page'
+	@command -v redis-benchmark >/dev/null || scripts/apt.sh redis-tools
+	go run ./loadtest/cmd/speed -page docs/performance.md -note '$(NOTE)' $(SPEED)
+
+speed-guard: setup ## a few ratios of it with wide margins
+	@command -v redis-benchmark >/dev/null || scripts/apt.sh redis-tools
+	go run ./loadtest/cmd/speed -guard -rounds 3 -messages 30000
+
+profile: setup ## flame graphs of publish and drain for docs/performance.md
+	scripts/profile
 
 chaos: setup ## loadtest's trials: PROFILE=short (go run ./loadtest/cmd/chaos -list), ARGS='-seed 7'
 	go run ./loadtest/cmd/chaos -profile $(PROFILE) $(ARGS)
