@@ -14,7 +14,7 @@ import (
 func TestMaxConcurrency(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	c := s.open(xstreamq.MaxConcurrency(2))
+	c := s.open(xstreamq.MaxConcurrency(2), xstreamq.SweepInterval(5*time.Second)) // a tick would wake those that wait
 	var now, most atomic.Int64
 	run := func() {
 		n := now.Add(1)

@@ -87,3 +87,26 @@ func (w waiter) woken(t *testing.T) {
 		t.Fatal("it was not woken")
 	}
 }
+
+// What may be read: as much as there are places that nobody stands in line for, and one where there are none, so that who comes
+// late is in the queue when a place is given back, and needs no tick to look again.
+func TestGateSlots(t *testing.T) {
+	t.Parallel()
+	g := NewGate(3)
+	for _, x := range []struct {
+		places, queue, free int
+		short               bool
+		want                int
+	}{
+		{3, 0, 8, true, 3}, {3, 0, 2, true, 2}, {3, 2, 8, true, 1}, {1, 2, 8, true, 1}, {1, 2, 8, false, 0},
+		{0, 0, 8, true, 1}, {0, 0, 8, false, 0}, {0, 0, 0, true, 0}, {3, 0, 0, true, 0},
+	} {
+		g.free, g.queue = x.places, make([]*Sub, x.queue)
+		if n := g.slots(x.free, x.short); n != x.want {
+			t.Errorf("%+v: %d", x, n)
+		}
+	}
+	if n := (*Gate)(nil).slots(8, false); n != 8 {
+		t.Errorf("without a cap: %d of 8", n)
+	}
+}
