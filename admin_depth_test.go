@@ -13,6 +13,7 @@ import (
 
 	"github.com/xstreamq/xstreamq"
 	"github.com/xstreamq/xstreamq/internal/lua"
+	"github.com/xstreamq/xstreamq/internal/redistest"
 )
 
 // lagOf is the depth's lag as text, "unknown" when it is not known.
@@ -282,7 +283,7 @@ func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 // A view of many groups asks no more often than one of few: whoever watches them does so every second or two.
 func TestAdminDepthsAskedInTwoPipelines(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := deskOn(t, redistest.Shared(t).Client(t), redistest.Prefix(t)) // a cluster asks its nodes for the time, each by its own client
 	for i := range 20 {
 		for _, g := range []string{"a", "b"} {
 			_, err := d.admin.Group(fmt.Sprintf("s%d", i), g).Create(t.Context(), xstreamq.Head)
