@@ -68,8 +68,7 @@ func onTerminal(t *testing.T, w, h int, env []string, args ...string) *screen {
 	}()
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Kill()
-		slave.Close()
-		master.Close()
+		_, _ = slave.Close(), master.Close()
 	})
 	return s
 }
@@ -182,7 +181,7 @@ func TestTopDrawsAndReacts(t *testing.T) {
 	if text := s.text(); strings.Index(text, "jobs") > strings.Index(text, "orders") {
 		t.Errorf("not by name:\n%s", text)
 	}
-	for _, l := range strings.Split(s.text(), "\n") {
+	for l := range strings.SplitSeq(s.text(), "\n") {
 		if len(l) > 80 && len([]rune(l)) > 80 {
 			t.Errorf("a line of more than 80 columns: %q", l)
 		}

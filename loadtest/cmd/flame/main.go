@@ -32,7 +32,7 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	p, err := profile.Parse(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", args[1], err)

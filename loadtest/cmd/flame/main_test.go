@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/xml"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -58,7 +59,7 @@ func TestRealProfile(t *testing.T) { //nolint:paralleltest // one CPU profile at
 	}
 	d := xml.NewDecoder(strings.NewReader(out.String()))
 	for {
-		if _, err := d.Token(); err == io.EOF {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			t.Fatalf("no XML: %v", err)

@@ -72,10 +72,12 @@ func beside(ctx context.Context, addr string, span time.Duration, fill func(cont
 
 // parked writes retries that are not due for an hour, as docs/wire-format.md describes them.
 func parked(ctx context.Context, rdb *redis.Client) error {
-	packed := "\x01"
+	var b strings.Builder
+	b.WriteString("\x01")
 	for _, s := range []string{"body", string(text()), "rc", "1", "oid", "1-1"} {
-		packed += strconv.Itoa(len(s)) + ":" + s + ","
+		b.WriteString(strconv.Itoa(len(s)) + ":" + s + ",")
 	}
+	packed := b.String()
 	due := float64(time.Now().Add(time.Hour).UnixMilli())
 	const step = 1000
 	for n := 0; n < parkedMost; n += step {

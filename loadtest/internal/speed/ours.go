@@ -45,8 +45,7 @@ func ours(ctx context.Context, binary, addr string, args ...string) (map[string]
 
 func output(cmd *exec.Cmd) ([]byte, error) {
 	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = fmt.Errorf("%w: %s", err, exit.Stderr)
 	}
 	if err != nil {

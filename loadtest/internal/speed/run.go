@@ -113,9 +113,9 @@ func bench(ctx context.Context, o Options, addr string, out Samples, names ...st
 	return err
 }
 
-func peer(name string, make func(context.Context, string) (system, error), slower int) func(context.Context, Options, string, Samples) error {
+func peer(name string, open func(context.Context, string) (system, error), slower int) func(context.Context, Options, string, Samples) error {
 	return func(ctx context.Context, o Options, addr string, out Samples) error {
-		s, err := make(ctx, addr)
+		s, err := open(ctx, addr)
 		if s != nil {
 			defer s.close()
 		}
@@ -129,9 +129,9 @@ func peer(name string, make func(context.Context, string) (system, error), slowe
 	}
 }
 
-func peerLatency(name string, make func(context.Context, string) (system, error)) func(context.Context, Options, string, Samples) error {
+func peerLatency(name string, open func(context.Context, string) (system, error)) func(context.Context, Options, string, Samples) error {
 	return func(ctx context.Context, o Options, addr string, out Samples) error {
-		s, err := make(ctx, addr)
+		s, err := open(ctx, addr)
 		if s != nil {
 			defer s.close()
 		}

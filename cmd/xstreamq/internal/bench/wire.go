@@ -54,7 +54,8 @@ func (c *counting) read(p []byte) {
 			c.rest = append(c.rest, p...)
 			return
 		}
-		line := append(c.rest, p[:end]...)
+		c.rest = append(c.rest, p[:end]...)
+		line := c.rest
 		p, c.rest = p[end+1:], c.rest[:0]
 		switch {
 		case len(line) > 0 && line[0] == '*':
