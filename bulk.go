@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/xstreamq/xstreamq/internal/conn"
 	"github.com/xstreamq/xstreamq/internal/keys"
 	"github.com/xstreamq/xstreamq/internal/lua"
 )
@@ -90,7 +91,7 @@ func (g *GroupAdmin) RedriveAll(ctx context.Context, f Filter, b Bulk) (BulkResu
 			case lua.Gone:
 			default:
 				if err == nil {
-					err = fmt.Errorf("%s: dead letter %s: %s", g.op("redrive"), batch[i].EntryID, r.Detail)
+					err = serverError(g.op("redrive")+": dead letter "+batch[i].EntryID, conn.Said(r.Detail))
 				}
 			}
 		}

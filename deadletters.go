@@ -280,7 +280,7 @@ func (g *GroupAdmin) Redrive(ctx context.Context, entryID string, opts RedriveOp
 	case lua.Gone:
 		return "", g.noLetter("redrive", entryID)
 	}
-	return "", fmt.Errorf("%s: dead letter %s: %s", g.op("redrive"), entryID, res[0].Detail)
+	return "", serverError(g.op("redrive")+": dead letter "+entryID, conn.Said(res[0].Detail))
 }
 
 func (g *GroupAdmin) redriveError(err error) error {

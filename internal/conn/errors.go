@@ -25,6 +25,10 @@ func Code(err error) string {
 	}
 	code, rest, _ := strings.Cut(re.Error(), " ")
 	if code == "ERR" && strings.Contains(rest, "script") {
+		// What the user of a script may not, servers of every version say without a code.
+		if strings.Contains(rest, "ACL failure in script") || strings.Contains(rest, "user executing the script can't") {
+			return "NOPERM"
+		}
 		for _, known := range append([]string{"OOM", "NOGROUP", "WRONGTYPE", "NOPERM"}, transient...) {
 			if strings.Contains(rest, known+" ") {
 				return known
@@ -33,6 +37,14 @@ func Code(err error) string {
 	}
 	return code
 }
+
+// Said is an error text of the server that a script collected.
+type Said string
+
+func (e Said) Error() string { return string(e) }
+
+// RedisError makes it one of the server's errors.
+func (Said) RedisError() {}
 
 // NotRun says that err proves that the command did not run, and that another try may fare better.
 func NotRun(err error) bool {

@@ -58,6 +58,8 @@ func TestWhatErrorsProve(t *testing.T) {
 		{err: said("ERR Protocol error: unauthenticated multibulk length"), code: "ERR", refused: true, auth: true},
 		{err: said("WRONGPASS invalid username-password pair"), code: "WRONGPASS", refused: true, auth: true},
 		{err: said("NOPERM this user has no permissions"), code: "NOPERM", refused: true, auth: true},
+		{err: said("ERR ACL failure in script: User bob has no permissions to run the 'xack' command"), code: "NOPERM", refused: true, auth: true},
+		{err: said("ERR The user executing the script can't run this command or subcommand (XADD k)"), code: "NOPERM", refused: true, auth: true},
 		{err: said("ERR Client sent AUTH, but no password is set"), code: "ERR", refused: true, auth: true},
 		{err: said("NOGROUP No such key"), code: "NOGROUP", refused: true},
 		{err: said("UNBLOCKED the stream key no longer exists"), code: "UNBLOCKED", refused: true},

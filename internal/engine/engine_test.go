@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xstreamq/xstreamq/internal/conn"
 	"github.com/xstreamq/xstreamq/internal/keys"
 	"github.com/xstreamq/xstreamq/internal/lua"
 	"github.com/xstreamq/xstreamq/internal/redistest"
@@ -339,7 +340,7 @@ func TestTroubleIsLoggedOnce(t *testing.T) {
 	s.cfg.Watch.Connection = func(up bool, _ error) { told = append(told, up) }
 	for range 100 {
 		s.note("read", errors.New("i/o timeout"))
-		s.note("settle", serverError("OOM command not allowed"))
+		s.note("settle", conn.Said("OOM command not allowed"))
 	}
 	s.recovered()
 	s.recovered()

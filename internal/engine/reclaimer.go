@@ -40,7 +40,7 @@ func refused(r lua.Reclaimed) bool {
 	if r.Moved > 0 || len(r.Deleted) > 0 || len(r.Errors) == 0 {
 		return false
 	}
-	err := serverError(r.Errors[0])
+	err := conn.Said(r.Errors[0])
 	return conn.NotRun(err) || conn.Code(err) == "OOM"
 }
 
@@ -56,6 +56,6 @@ func (s *Sub) buried(list []lua.Burial) {
 
 func (s *Sub) complain(what string, errs []string) {
 	for _, e := range errs {
-		s.note(what, serverError(e))
+		s.note(what, conn.Said(e))
 	}
 }

@@ -165,20 +165,12 @@ func (s *Sub) settleChecked(inc *incarnation, list []*settling) {
 		s.settler.Add(gone...)
 	}
 	if len(refused) > 0 {
-		s.again(refused, serverError(text))
+		s.again(refused, conn.Said(text))
 	}
 }
 
 // unknownStatus is a repeated settlement that found nothing: whether an earlier try or somebody else ended it is not known.
 const unknownStatus = "unknown"
-
-// serverError is an error text that a script collected.
-type serverError string
-
-func (e serverError) Error() string { return string(e) }
-
-// RedisError makes it one of the server's errors.
-func (serverError) RedisError() {}
 
 // again repeats settlements after a pause, until the server answers or the subscription ends: entry ids are new with every
 // move, so a late one changes nothing.
