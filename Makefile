@@ -58,7 +58,8 @@ fuzz: ## every Fuzz function of every module for FUZZTIME (10s) each
 size: ## lines of the core, by room; fails over what is allowed
 	scripts/size
 
-docs: ## blocks, links and commands of every Markdown page
+docs: setup ## writes docs/cli.md and the consoles of docs/operations.md anew; checks blocks, links and commands of every page
+	go test -count=1 -run 'TestCLIPage|TestOperationsPage' ./cmd/xstreamq -update
 	go test ./internal/doccheck/...
 
 model: ## the lifecycle model's long run

@@ -33,6 +33,8 @@ func (d *details) print() error {
 	}
 	for _, l := range d.lines {
 		switch {
+		case d.a.outTTY && strings.HasPrefix(l[1], "\n"): // a block of its own
+			fmt.Fprintf(&b, "%s%s\n", l[0], l[1])
 		case !d.a.outTTY:
 			fmt.Fprintf(&b, "%s\t%s\n", l[0], l[1])
 		case d.a.color():
@@ -72,18 +74,16 @@ func (d *details) body(b []byte) {
 		d.add("body", "(none)")
 	case !isJSON(b) && !clean(string(b), "\n\t"):
 		d.add(fmt.Sprintf("body (binary, %d bytes)", len(b)), string(b))
-	case d.a.outTTY && isJSON(b):
+	case len(b) == 0:
+		d.add("body", "(empty)")
+	case d.a.outTTY && len(b) > 60 && isJSON(b):
 		var out bytes.Buffer
-		if json.Indent(&out, b, "", "  ") == nil && bytes.ContainsRune(out.Bytes(), '\n') {
-			d.lines = append(d.lines, [2]string{"body", "\n" + escapeLines(out.String())})
-			return
+		if err := json.Indent(&out, b, "", "  "); err != nil {
+			panic(err) // it is JSON
 		}
-		fallthrough
+		d.lines = append(d.lines, [2]string{"body", "\n" + escapeLines(out.String())})
 	default:
 		d.add("body", string(b))
-		if len(b) == 0 {
-			d.add("body", "(empty)")
-		}
 	}
 }
 

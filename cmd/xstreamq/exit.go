@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/xstreamq/xstreamq"
 )
@@ -62,12 +65,31 @@ func exitCode(err error) int {
 		return end.code
 	case errors.As(err, &away):
 		return exitUnreachable
+	case refusal(err) != "":
+		return exitFailed
 	case errors.Is(err, xstreamq.ErrUncertain): // also wraps a deadline, but the server may well have been reached
 		return exitFailed
 	case errors.Is(err, xstreamq.ErrUnavailable), errors.Is(err, xstreamq.ErrAuth), errors.Is(err, context.DeadlineExceeded):
 		return exitUnreachable
 	}
 	return exitFailed
+}
+
+// refusal is the hint for a server that was reached, answered, and does not write. The library calls it unavailable.
+func refusal(err error) string {
+	var said redis.Error
+	if !errors.As(err, &said) {
+		return ""
+	}
+	switch text := said.Error(); {
+	case strings.Contains(text, "OOM "):
+		return "the server's memory is full: `xstreamq ls` and `xstreamq compact --dry-run` show what holds it"
+	case strings.Contains(text, "READONLY "):
+		return "this server is a replica, perhaps since a failover: --url of the master, or of the Sentinels or the cluster"
+	case strings.Contains(text, "MISCONF "), strings.Contains(text, "NOREPLICAS "):
+		return "the server refuses writes by its settings: `xstreamq doctor`"
+	}
+	return ""
 }
 
 func (a *app) hint(err error) string {
@@ -78,6 +100,8 @@ func (a *app) hint(err error) string {
 		return usage.hint
 	case errors.As(err, &h):
 		return h.hint
+	case refusal(err) != "":
+		return refusal(err)
 	case errors.Is(err, xstreamq.ErrUncertain):
 		return "it may or may not be stored: look with `xstreamq peek`, or publish with --dedupe-id and repeat"
 	case errors.Is(err, xstreamq.ErrAuth):

@@ -196,7 +196,9 @@ func (v *vitals) add(name, trouble string) {
 // server is what the client itself says: reachable, and writable for the streams there are. Where there are none, it is
 // asked of one that nobody has; nothing is stored.
 func (o *healthOptions) server(ctx context.Context, c *xstreamq.Client, depths []xstreamq.Depth) (checks []xstreamq.Check) {
-	xstreamq.NewQueue[[]byte](c, "health")
+	if len(depths) == 0 {
+		xstreamq.NewQueue[[]byte](c, "health")
+	}
 	for _, d := range depths {
 		xstreamq.NewQueue[[]byte](c, d.Stream)
 	}
@@ -261,7 +263,7 @@ func (o *healthOptions) thresholds(v *vitals) {
 			dead = append(dead, fmt.Sprintf("%s has %d dead", name(g.GroupRef), g.Dead))
 		}
 		if o.maxOldest >= 0 && g.Oldest > o.maxOldest {
-			oldest = append(oldest, fmt.Sprintf("%s waits since %s", name(g.GroupRef), ago(g.Oldest)))
+			oldest = append(oldest, fmt.Sprintf("the oldest of %s is %s old", name(g.GroupRef), ago(g.Oldest)))
 		}
 	}
 	if o.maxLag >= 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +54,8 @@ func runWhy(ctx context.Context, a *app, stream, group, id string) error {
 	}
 	d := &details{a: a}
 	if a.outTTY { // the answer, then what it is about
-		if _, err := fmt.Fprintf(a.out, "%s\n\n", escape(w.Detail)); err != nil {
+		answer := strings.Join(wrap(escape(w.Detail), a.width), "\n")
+		if _, err := fmt.Fprintf(a.out, "%s\n\n", answer); err != nil {
 			return err
 		}
 	}

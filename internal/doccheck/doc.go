@@ -9,5 +9,6 @@
 //     (a leading "$ " aside) names a command or a flag that the CLI does not have;
 //   - a relative link leads to no file, or its #anchor to no heading.
 //
-// Blocks of other languages, also ```text for output and ```console, are left alone.
+// Blocks of other languages, also ```text for output and ```console, are left alone;
+// cmd/xstreamq makes and compares those of docs/cli.md and docs/operations.md.
 package doccheck

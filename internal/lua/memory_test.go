@@ -74,6 +74,12 @@ var memoryChecks = []check{
 		b.then(b.ensure("0", GroupStart, "5000"), "created 0-0",
 			"+ main @g: at 0-0\n+ retry @g: at 0-0\n+ groups: g = 0-0|T\n+ meta: format = 1\n+ meta: retain = 5000\n+ meta: by = option")
 	}},
+	{"full: a group can be removed", func(b *bench) {
+		b.given("main: 1-0 body=a\nmain @g: at 0-0\nretry: 2-0 body=r\nretry @g: at 0-0\ngroups: g = 0-0|T-9")
+		b.full(true)
+		b.then(b.drop(true), "removed dead=0 pending=0 retry=1 retrying=0 lag=1",
+			"- main @g: at 0-0\n- retry: 2-0 body=r\n- retry @g: at 0-0\n- groups: g = 0-0|T-9\n+ groups: g = x|T")
+	}},
 	{"full: moves fail whole and work later", func(b *bench) {
 		b.given(`main: 1-0 body=a
 			main: 2-0 body=b
@@ -158,6 +164,7 @@ var memoryMutants = []mutant{
 	{"sweep needs memory", "full: a tick sweeps, enters and records", []patch{{"tick", `unlock(KEYS[3])`, ``}}},
 	{"marker needs memory", "full: acks and their markers", []patch{{"settle", `redis.call('XACK', k.m, group, '0-0')`, ``}}},
 	{"group needs memory", "full: a group can be made", []patch{{"group", `unlock(KEYS[4])`, ``}}},
+	{"removal needs memory", "full: a group can be removed", []patch{{"drop", `unlock(KEYS[6])`, ``}}},
 	{"compaction marks first", "full: compaction makes room", []patch{{
 		"compact", `  local removed = redis.call('XTRIM'`, `  redis.call('HSET', KEYS[3], 'compacted', int(t))
   local removed = redis.call('XTRIM'`,

@@ -19,6 +19,7 @@ return guarded(function()
   if dead > 0 or ARGV[2] ~= 'force' and pending + retry + parked + lag > 0 then
     return {'held', dead, pending, retry, parked, lag}
   end
+  unlock(KEYS[6]) -- a group that holds a full memory's messages must be removable
   redis.call('HSET', KEYS[6], group, 'x|' .. int(now()))
   if g then redis.call('XGROUP', 'DESTROY', KEYS[1], group) end
   redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[7], KEYS[8], KEYS[9])
