@@ -298,3 +298,66 @@ func TestAdminDepthsAskedInTwoPipelines(t *testing.T) {
 	got := strings.ReplaceAll(strings.Join(sent.sent, " "), "hello pipeline ", "") // a new connection's greeting
 	d.equal("sent", got, "smembers pipeline pipeline time")
 }
+
+// What lies behind one group lies behind all before it, and is counted once: many groups cost little more than one.
+func TestLagsOfManyGroups(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.rdb.Pipeline()
+	for range 12_000 {
+		p.XAdd(t.Context(), &redis.XAddArgs{Stream: s.keys.Main, Values: []string{"body", "1"}})
+	}
+	added, err := p.Exec(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]string, len(added))
+	for i, cmd := range added {
+		ids[i] = cmd.(*redis.StringCmd).Val()
+	}
+	want := map[string]int64{} // -1: more than is counted, and the server does not tell
+	for i := range 60 {
+		read := []int{12_000, 11_999, 11_000 - i, 1_000 - i, 0, 5_000}[i%6]
+		name, at := fmt.Sprintf("g%02d", (i*37)%60), "0"
+		if read > 0 {
+			at = ids[read-1]
+		}
+		if err := s.rdb.XGroupCreate(t.Context(), s.keys.Main, name, at).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if want[name] = int64(12_000 - read); read > 0 && want[name] > 10_000 {
+			want[name] = -1
+		}
+	}
+	if err := s.rdb.XDel(t.Context(), s.keys.Main, ids[100]).Err(); err != nil { // the server's own figures are gone
+		t.Fatal(err)
+	}
+	for name, n := range want {
+		if n == 12_000 {
+			want[name]--
+		}
+	}
+	before := s.commands("evalsha")
+	depths, err := s.open().Admin().Stream("orders").Depths(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range depths {
+		got := int64(-1)
+		if d.Lag != nil {
+			got = *d.Lag
+		}
+		if got != want[d.Group] {
+			t.Errorf("%s: a lag of %d, want %d", d.Group, got, want[d.Group])
+		}
+		if i > 0 && depths[i-1].Group >= d.Group {
+			t.Errorf("%s comes before %s", depths[i-1].Group, d.Group)
+		}
+	}
+	if len(depths) != 60 {
+		t.Errorf("%d groups", len(depths))
+	}
+	if n := s.commands("evalsha") - before; n > 200 {
+		t.Errorf("%d scripts ran for 60 groups, each of which alone takes up to 22", n)
+	}
+}

@@ -1,6 +1,7 @@
 package xstreamq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,6 +116,8 @@ func (c *Client) depths(ctx context.Context, list []streamGroups, all bool) ([]D
 		if now.IsZero() || cluster {
 			now, err = c.serverTime(ctx, s.k.Main)
 		}
+		from := len(out)
+		slices.SortFunc(s.of, func(a, b depthCommands) int { return s.look.later(a.k.Group, b.k.Group) })
 		for _, ask := range s.of {
 			var d Depth
 			if err == nil {
@@ -126,6 +129,7 @@ func (c *Client) depths(ctx context.Context, list []streamGroups, all bool) ([]D
 			}
 			out = append(out, d)
 		}
+		slices.SortFunc(out[from:], func(a, b Depth) int { return compareRefs(a.GroupRef, b.GroupRef) })
 	}
 	if whole != nil && len(out) == 0 {
 		return nil, serverError("admin: depths", whole)
@@ -225,7 +229,7 @@ func (c *Client) readDepth(ctx context.Context, a depthCommands, look *streamLoo
 		d.Read, d.Consumers = g.read, g.consumers
 	}
 	if g != nil || look.length == 0 {
-		if d.Lag, unread, err = c.lag(ctx, k.Main, g, look.length); err != nil {
+		if d.Lag, unread, err = c.lag(ctx, k.Main, g, look); err != nil {
 			return Depth{}, err
 		}
 	}
@@ -255,37 +259,80 @@ func pendingSummary(cmd *redis.XPendingCmd) (redis.XPending, error) {
 	return *p, nil
 }
 
+// lagMark is what is known of the group that was counted before, which stands where this one stands or behind it.
+type lagMark struct {
+	at, first string
+	lag       int64
+	through   bool // lag is all there is behind it, else there is more
+}
+
+// later orders groups by where they stand, the one that has read most first: what lies behind one lies behind all before it,
+// and is counted once.
+func (s *streamLook) later(a, b string) int {
+	x, y := s.groups[a], s.groups[b]
+	if x == nil || y == nil {
+		return cmp.Compare(a, b)
+	}
+	return wire.CompareIDs(y.last, x.last)
+}
+
 // lag counts what g has not read, and finds the first of it. The server's own figure is only used for what counting does
 // not reach: deleted entries make it wrong or make it vanish. nil = unknown.
-func (c *Client) lag(ctx context.Context, stream string, g *groupLook, length int64) (lag *int64, first string, err error) {
-	if length == 0 {
+func (c *Client) lag(ctx context.Context, stream string, g *groupLook, look *streamLook) (lag *int64, first string, err error) {
+	if look.length == 0 {
 		return new(int64), "", nil
 	}
-	total, first, _, err := c.count(ctx, stream, g.last, "+", 1)
+	m := look.mark
+	if m.first == "" || m.at != g.last {
+		if m, err = c.markLag(ctx, stream, g, look); err != nil || m.first == "" {
+			return nil, "", err
+		}
+		look.mark = m
+	}
+	switch {
+	case m.through && m.lag == 0:
+		return new(int64), "", nil
+	case m.first == look.head: // nothing before it is left
+		return &look.length, m.first, nil
+	case m.through:
+		return &m.lag, m.first, nil
+	case g.lag >= m.lag && g.lag < look.length:
+		return &g.lag, m.first, nil
+	}
+	return nil, m.first, nil
+}
+
+// markLag counts what lies behind g: up to the mark, where there is one behind it, and no more in all than for one group.
+func (c *Client) markLag(ctx context.Context, stream string, g *groupLook, look *streamLook) (m lagMark, err error) {
+	n, first, _, err := c.count(ctx, stream, g.last, "+", 1)
 	if err != nil || first == "" {
-		return nil, "", err
+		return lagMark{}, err
 	}
-	if total == 0 {
-		return new(int64), "", nil
+	m = lagMark{at: g.last, first: first, through: true}
+	if n == 0 {
+		return m, nil
 	}
-	_, head, _, err := c.count(ctx, stream, "0-0", "+", 1)
-	if err != nil {
-		return nil, "", err
+	if look.head == "" {
+		if _, look.head, _, err = c.count(ctx, stream, "0-0", "+", 1); err != nil {
+			return lagMark{}, err
+		}
 	}
-	if head == first { // nothing before it is left
-		return &length, first, nil
+	if look.head == first {
+		m.through = false // the length is the lag: it need not be counted
+		return m, nil
 	}
-	total, through, err := c.countRange(ctx, stream, g.last, "+", countMost)
-	if err != nil {
-		return nil, "", err
+	to, before := "+", lagMark{through: true}
+	if look.mark.first != "" && wire.CompareIDs(g.last, look.mark.at) < 0 {
+		to, before = look.mark.at, look.mark
 	}
-	if through {
-		return &total, first, nil
+	if m.lag, m.through = before.lag, before.through; m.through {
+		n, through, err := c.countRange(ctx, stream, g.last, to, countMost-before.lag)
+		if err != nil {
+			return lagMark{}, err
+		}
+		m.lag, m.through = m.lag+n, through
 	}
-	if g.lag >= total && g.lag < length {
-		return &g.lag, first, nil
-	}
-	return nil, first, nil
+	return m, nil
 }
 
 // countRange counts what lies behind after, up to to, in bounded steps; through says that this is all, else there are more.

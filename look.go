@@ -50,6 +50,8 @@ type streamLook struct {
 	length  int64
 	delayed int64
 	groups  map[string]*groupLook
+	head    string          // the oldest entry, once a lag was counted
+	mark    lagMark         // the lag that was counted last
 	gone    map[string]bool // groups that were removed
 }
 

@@ -2,6 +2,7 @@
 import { h, fill, text } from './dom.js';
 import { clock, num, rate } from './format.js';
 
+const SPAN = 360000; // what a chart shows, in ms: samples from an earlier look are left out
 const GAP = 20000; // nobody looked for so long: what was between is not known
 
 function runs(points, field, t0, t1, top, width, height) {
@@ -34,7 +35,7 @@ function draw(svg, points, fields, top, width, height) {
 /** spark is a small chart of in and out. */
 export function spark() {
   const svg = h('svg', { class: 'spark', viewBox: '0 0 130 26', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
-  return { el: svg, set(points) { const p = points.slice(-60); draw(svg, p, ['in', 'out'], Math.max(most(p, ['in', 'out']), 0.001), 130, 26); } };
+  return { el: svg, set(points) { const p = points.slice(-60).filter((x) => x.at > points[points.length - 1].at - SPAN); draw(svg, p, ['in', 'out'], Math.max(most(p, ['in', 'out']), 0.001), 130, 26); } };
 }
 
 /** chart is a card with lines, a legend with the newest values, and the values under the pointer. */
@@ -68,7 +69,7 @@ export function chart(title, fields, isRate) {
   return {
     el,
     set(list) {
-      points = list;
+      points = list.filter((p) => p.at > list[list.length - 1].at - SPAN);
       const keys = fields.map(([f]) => f);
       const max = Math.max(most(points, keys), 1);
       text(top, isRate ? `${rate(max)}/s` : num(max));

@@ -34,8 +34,8 @@ export default async function dead(main, params, ctx) {
   const filtered = filters.some((f) => given[f]);
   const newest = params.get('order') !== 'oldest';
   const asked = { ...sg, ...given, newest: newest ? 1 : '', after: params.get('after'), limit: 50, raw: 1 };
-  const [page, first] = await Promise.all([get('dlq', asked, ctx.signal), get('ls', sg, ctx.signal)]);
-  let total = first.groups[0] ? first.groups[0].dead : 0, dirty = false;
+  const [page, first] = await Promise.all([get('dlq', asked, ctx.signal), get('depth', sg, ctx.signal)]);
+  let total = first.dead, dirty = false;
   const reload = () => { if (!holding()) ctx.reload(); else dirty = true; };
 
   // the filters
@@ -106,7 +106,7 @@ export default async function dead(main, params, ctx) {
         h('a', { class: 'btn small', href: letter({ edit: 1 }) }, 'Edit'),
         h('button', { class: 'btn small danger', type: 'button', 'data-purge': m.entry_id, onclick: async () => { if (await purgeOne(sg, m.entry_id)) ctx.reload(); } }, 'Purge')] : null));
   });
-  // New ones do not move the rows under the pointer: they wait for a press.
+  // What changes meanwhile does not move the rows under the pointer: it waits for a press.
   const read = total;
   const fresh = h('button', { class: 'btn small', type: 'button', hidden: true, onclick: () => ctx.reload() });
   const count = h('span', { class: 'muted', 'data-total': '' }, `${num(total)} in the group`);
@@ -118,11 +118,9 @@ export default async function dead(main, params, ctx) {
   watch(sg, (sample) => {
     const g = sample.groups[0];
     if (!g || sample.error) return;
-    const less = g.dead < total;
     total = g.dead;
     text(count, `${num(total)} in the group`);
-    fresh.hidden = total <= read;
-    text(fresh, `Show ${num(total - read)} new`);
-    if (less && !params.get('after') && !document.activeElement.closest('.filters')) reload();
+    fresh.hidden = total === read;
+    text(fresh, total > read ? `Show ${num(total - read)} new` : 'Changed: read again');
   });
 }

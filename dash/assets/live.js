@@ -30,12 +30,13 @@ function show(kind, label) {
 /** watch gives every sample of a stream and group (or of all) to onSample, until the next watch or unwatch. */
 export function watch(params, onSample) {
   close();
+  $('live').hidden = false;
   want = { params, onSample };
   polling = false;
   update();
 }
 
-export function unwatch() { want = null; close(); }
+export function unwatch() { want = null; close(); $('live').hidden = true; }
 
 export function setSelected(n) { if (n !== selected) { selected = n; update(); } }
 export function setDialog(open) { if (open !== dialog) { dialog = open; update(); } }
