@@ -32,22 +32,22 @@ type Puller[T any] struct {
 	body contract[T]
 }
 
-// Receive waits for at least one message and returns at most max (1 to 100,000); nil and ctx's error when ctx ends first. What
+// Receive waits for at least one message and returns no more than most (1 to 100,000); nil and ctx's error when ctx ends first. What
 // was on its way then is returned by the next Receive, or handed back within about two seconds, with nothing counted. Bodies
 // that cannot be decoded are failed attempts, and not returned. A message whose workers died twice or more in a row is handed
 // over when all others are settled, and nothing else until it is settled.
 // Errors: ctx's, ErrInvalidOption, ErrClosed after Stop, and what ends a subscription: ErrGroupRemoved, ErrAuth,
 // ErrUnsupportedServer, ErrFormat.
-func (p *Puller[T]) Receive(ctx context.Context, max int) ([]*Received[T], error) {
-	if max < 1 || max > 100_000 {
-		return nil, invalid("Receive", max, "1 to 100000")
+func (p *Puller[T]) Receive(ctx context.Context, most int) ([]*Received[T], error) {
+	if most < 1 || most > 100_000 {
+		return nil, invalid("Receive", most, "1 to 100000")
 	}
 	sub, err := p.running()
 	if err != nil {
 		return nil, err
 	}
 	for {
-		runs, err := sub.Receive(ctx, max)
+		runs, err := sub.Receive(ctx, most)
 		switch {
 		case errors.Is(err, engine.ErrStopped):
 			return nil, p.closed()

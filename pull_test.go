@@ -28,13 +28,13 @@ func (s *site) pullerOn(c *xstreamq.Client, opts ...xstreamq.SubscribeOption) *x
 }
 
 // pulled is what one Receive brings.
-func (s *site) pulled(p *xstreamq.Puller[order], max int) []*xstreamq.Received[order] {
+func (s *site) pulled(p *xstreamq.Puller[order], most int) []*xstreamq.Received[order] {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
-	list, err := p.Receive(ctx, max)
-	if err != nil || len(list) == 0 || len(list) > max {
-		s.t.Fatalf("Receive(%d): %d messages, %v\n%s", max, len(list), err, s.log)
+	list, err := p.Receive(ctx, most)
+	if err != nil || len(list) == 0 || len(list) > most {
+		s.t.Fatalf("Receive(%d): %d messages, %v\n%s", most, len(list), err, s.log)
 	}
 	return list
 }

@@ -98,8 +98,15 @@ func TestGateSlots(t *testing.T) {
 		short               bool
 		want                int
 	}{
-		{3, 0, 8, true, 3}, {3, 0, 2, true, 2}, {3, 2, 8, true, 1}, {1, 2, 8, true, 1}, {1, 2, 8, false, 0},
-		{0, 0, 8, true, 1}, {0, 0, 8, false, 0}, {0, 0, 0, true, 0}, {3, 0, 0, true, 0},
+		{3, 0, 8, true, 3},
+		{3, 0, 2, true, 2},
+		{3, 2, 8, true, 1},
+		{1, 2, 8, true, 1},
+		{1, 2, 8, false, 0},
+		{0, 0, 8, true, 1},
+		{0, 0, 8, false, 0},
+		{0, 0, 0, true, 0},
+		{3, 0, 0, true, 0},
 	} {
 		g.free, g.queue = x.places, make([]*Sub, x.queue)
 		if n := g.slots(x.free, x.short); n != x.want {

@@ -104,13 +104,11 @@ func (s *Sub) releasePulled() {
 	}
 }
 
-// end settles a delivery once; false when it was settled already.
-func (r *Run) end(v Verdict) bool {
-	if !r.settled.CompareAndSwap(false, true) {
-		return false
+// end settles a delivery that is not settled yet.
+func (r *Run) end(v Verdict) {
+	if r.settled.CompareAndSwap(false, true) {
+		r.sub.settle(r, v, time.Since(r.started))
 	}
-	r.sub.settle(r, v, time.Since(r.started))
-	return true
 }
 
 // Fail ends a delivery that Receive handed over, as a failed attempt, and does not wait.
