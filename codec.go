@@ -42,11 +42,23 @@ func defaultCodec[T any]() Codec[T] {
 type contract[T any] struct {
 	codec    Codec[T]
 	validate []func(T) error
+	bare     bool // T has no Validate, and there are no validators
+}
+
+type validator interface{ Validate() error }
+
+// bareType says that neither T nor a pointer to it has a Validate; of an interface only its value could tell.
+func bareType[T any]() bool {
+	zero := any(*new(T))
+	_, byValue := zero.(validator)
+	_, byPointer := any(new(T)).(validator)
+	return zero != nil && !byValue && !byPointer
 }
 
 // encode validates, then encodes. Errors: ErrInvalidBody.
 func (c contract[T]) encode(v T) ([]byte, error) {
-	if err := c.check(&v); err != nil {
+	v, err := c.check(v)
+	if err != nil {
 		return nil, err
 	}
 	b, err := c.codec.Encode(v)
@@ -62,25 +74,31 @@ func (c contract[T]) decode(b []byte) (T, error) {
 	if err != nil {
 		return v, fmt.Errorf("%w: decode %T: %w", ErrInvalidBody, v, err)
 	}
-	return v, c.check(&v)
+	return c.check(v)
 }
 
-// check runs T's own Validate, by value or by pointer, then the queue's validators.
-func (c contract[T]) check(v *T) error {
-	type validator interface{ Validate() error }
-	own, ok := any(*v).(validator)
+// check runs T's own Validate, by value or by pointer, then the queue's validators. What a Validate by pointer mends stays.
+func (c contract[T]) check(v T) (T, error) {
+	if c.bare { // by itself, since the copy below is made on the heap
+		return v, nil
+	}
+	return c.checked(v)
+}
+
+func (c contract[T]) checked(v T) (T, error) {
+	own, ok := any(v).(validator)
 	if !ok {
-		own, ok = any(v).(validator)
+		own, ok = any(&v).(validator)
 	}
 	if ok {
 		if err := own.Validate(); err != nil {
-			return fmt.Errorf("%w: %w", ErrInvalidBody, err)
+			return v, fmt.Errorf("%w: %w", ErrInvalidBody, err)
 		}
 	}
 	for _, f := range c.validate {
-		if err := f(*v); err != nil {
-			return fmt.Errorf("%w: %w", ErrInvalidBody, err)
+		if err := f(v); err != nil {
+			return v, fmt.Errorf("%w: %w", ErrInvalidBody, err)
 		}
 	}
-	return nil
+	return v, nil
 }

@@ -3,8 +3,6 @@ package xstreamq
 import (
 	"context"
 	"fmt"
-
-	"github.com/xstreamq/xstreamq/internal/keys"
 )
 
 // Published is what Redis confirmed.
@@ -125,6 +123,6 @@ func (q *Queue[T]) prepare(body T, opts []PublishOption) (*outbound, error) {
 	if len(b) > q.cfg.maxBody {
 		return nil, fmt.Errorf("queue %s: %w: %d bytes, MaxBody is %d", q.name, ErrTooLarge, len(b), q.cfg.maxBody)
 	}
-	m := &outbound{keys: keys.NewStream(q.c.prefix, q.name), body: b, cfg: cfg, window: q.cfg.window}
+	m := &outbound{keys: q.keys, body: b, cfg: cfg, window: q.cfg.window}
 	return m, nil
 }

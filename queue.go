@@ -14,6 +14,7 @@ type Queue[T any] struct {
 	name string
 	cfg  queueConfig
 	body contract[T]
+	keys keys.Stream
 	err  error
 }
 
@@ -64,6 +65,10 @@ func (q *Queue[T]) configure(opts []QueueOption) error {
 			return fmt.Errorf("queue %s: %w", q.name, invalid("WithValidator", fmt.Sprintf("%T", v), fmt.Sprintf("a func(%T) error", *new(T))))
 		}
 		q.body.validate = append(q.body.validate, f)
+	}
+	q.body.bare = len(q.body.validate) == 0 && bareType[T]()
+	if q.c != nil {
+		q.keys = keys.NewStream(q.c.prefix, q.name)
 	}
 	return nil
 }
