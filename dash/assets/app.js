@@ -102,7 +102,7 @@ const help = [['/', 'search, or the first filter'], ['j k', 'next row, row befor
 const showHelp = () => confirm({ title: 'Keyboard', body: h('dl', null, help.map(([k, what]) => [h('dt', null, k.split(' ').map((x) => [h('kbd', null, x), ' '])), h('dd', null, what)])) });
 $('keys').onclick = showHelp;
 
-let chord = 0;
+let chord = false; // g was pressed: the next key says where to
 function move(by) {
   const rows = [...document.querySelectorAll('#main tbody tr[data-row]')].filter((r) => r.offsetParent);
   if (!rows.length) return;
@@ -116,13 +116,13 @@ document.addEventListener('keydown', (e) => {
   const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName) && e.target.type !== 'checkbox';
   if (typing) { if (e.key === 'Escape') e.target.blur(); return; }
   const row = document.querySelector('#main tr.at');
-  if (Date.now() - chord < 1200) {
-    chord = 0;
+  if (chord) {
+    chord = false;
     const to = { o: link(), t: link('tasks'), s: link('server') }[e.key];
     if (to) { navigate(to); return; }
   }
   const keys = {
-    g: () => { chord = Date.now(); },
+    g: () => { chord = true; },
     '/': () => { const f = document.querySelector('#main input[type="search"], #main .filters input'); if (f) { f.focus(); f.select(); } },
     j: () => move(1), k: () => move(-1), r: () => render(), p: () => live.toggle(), t: () => $('zone').click(), '?': showHelp,
     x: () => { const c = row && row.querySelector('input[type="checkbox"]'); if (c) c.click(); },

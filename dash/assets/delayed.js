@@ -16,7 +16,7 @@ export default async function delayed(main, params, ctx) {
   };
   const order = h('select', { 'aria-label': 'Order', onchange: (e) => ctx.go({ ...sg, order: e.target.value }) },
     h('option', { value: '', selected: !latest }, 'soonest first'), h('option', { value: 'latest', selected: latest }, 'latest first'));
-  const body = page.items.length ? table('Delayed messages', ['Id', 'Due', 'Due at', 'Headers', 'Body', ''], h('tbody', null, page.items.map((m) => h('tr', { 'data-row': '' },
+  const body = page.items.length ? table('Delayed messages', ['Id', 'Due', 'Due at', 'Headers', 'Body', h('th', { scope: 'col' }, h('span', { class: 'skip' }, 'Actions'))], h('tbody', null, page.items.map((m) => h('tr', { 'data-row': '' },
     h('td', { class: 'mono nowrap' }, h('a', { href: link('message', { ...sg, id: m.id }) }, m.id), copyButton(m.id, 'the id')),
     h('td', { class: 'nowrap', 'data-label': 'Due' }, due(m.due_at)), h('td', { 'data-label': 'Due at' }, time(m.due_at)),
     h('td', { class: 'clip half wide' }, headers(m)), h('td', { class: 'clip' }, preview(m)),
