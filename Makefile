@@ -8,7 +8,7 @@ ONLY = no-owner-check,group-made-again-at-the-end
 LEGS =
 ONSERVER = . ./internal/conn ./internal/engine ./internal/lua ./internal/redistest ./internal/wire
 CHECKS = test race flush lint alone modcheck size docs fuzz servers-short chaos chaos-mutants
-.PHONY: help speed speed-guard profile setup test race flush servers servers-short vet lint fmt tidy alone modcheck fuzz size docs model mutants real chaos chaos-mutants check
+.PHONY: help speed speed-guard profile setup test race flush servers servers-short vet lint fmt tidy alone modcheck fuzz size docs model mutants real chaos chaos-mutants scale check
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ profile: setup ## flame graphs of publish and drain for docs/performance.md
 
 chaos: setup ## loadtest's trials: PROFILE=short (go run ./loadtest/cmd/chaos -list), ARGS='-seed 7'
 	go run ./loadtest/cmd/chaos -profile $(PROFILE) $(ARGS)
+
+scale: setup ## a million entries, 100,000 dead letters, 200 groups: Admin held to its bounds; SCALE='-part 10'
+	go run ./loadtest/cmd/scale $(SCALE)
 
 chaos-mutants: setup ## trials of workers with a rule taken out, which must be noticed: ONLY= for all
 	go run ./loadtest/cmd/mutants -only '$(ONLY)'

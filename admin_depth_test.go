@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/xstreamq/xstreamq"
+	"github.com/xstreamq/xstreamq/internal/keys"
 	"github.com/xstreamq/xstreamq/internal/lua"
 	"github.com/xstreamq/xstreamq/internal/redistest"
 )
@@ -360,4 +361,29 @@ func TestLagsOfManyGroups(t *testing.T) {
 	if n := s.commands("evalsha") - before; n > 200 {
 		t.Errorf("%d scripts ran for 60 groups, each of which alone takes up to 22", n)
 	}
+}
+
+// Many streams share what is counted; one alone is counted further.
+func TestAdminDepthsOfManyStreamsCountLess(t *testing.T) {
+	t.Parallel()
+	d := deskOn(t, redistest.Shared(t).Client(t), redistest.Prefix(t)) // as above
+	const streams, entries = 10, 9000
+	for i := range streams {
+		s := *d
+		s.k = keys.NewStream(d.prefix, fmt.Sprintf("s%d", i)).Group("g")
+		s.make("g")
+		s.fill(entries+1, "4")
+		s.read(s.k.Main, "g", "c", 1)
+	}
+	var sent roundTrips
+	d.rdb.AddHook(&sent)
+	all, err := d.admin.Depths(t.Context())
+	d.must(err)
+	d.equal("depths", len(all), streams)
+	if most := streams * (40_000/streams/250 + 4); len(sent.sent) > most {
+		t.Errorf("%d round trips for %d streams, want %d at most", len(sent.sent), streams, most)
+	}
+	one, err := d.admin.Group("s7", "g").Depth(t.Context())
+	d.must(err)
+	d.equal("one alone", *one.Lag, entries)
 }

@@ -50,9 +50,11 @@ func (s *StreamAdmin) Compact(ctx context.Context, dryRun bool) (Compaction, err
 		return out, nil
 	}
 	if dryRun {
-		if out.Removed, _, err = s.c.countRange(ctx, k.Main, "0-0", "("+out.Floor, dryRunMost); err != nil {
+		below, err := s.c.countRange(ctx, k.Main, "0-0", "("+out.Floor, dryRunMost)
+		if err != nil {
 			return out, serverError(op, err)
 		}
+		out.Removed = below.N
 	}
 	// A floor behind the last entry is needed by nobody yet.
 	at, err := s.c.rdb.Do(ctx, "xrange", k.Main, out.Floor, "+", "count", 1).Result()

@@ -38,8 +38,9 @@ type Depth struct {
 // What a stream holds is counted in steps on the server, up to a bound; for a lag beyond it the server's own word is taken,
 // if it gives one.
 const (
-	countStep = 500
+	countStep = 250
 	countMost = 10_000
+	countAll  = 40_000 // for the depths of many streams, shared among them
 )
 
 // Depths is the depth of each group of the stream, sorted; one with Group "" when it has none.
@@ -101,6 +102,7 @@ func (c *Client) depths(ctx context.Context, list []streamGroups, all bool) ([]D
 		return nil, serverError("admin: depths", whole)
 	}
 	whole = execPipeline(ctx, second)
+	most := min(countMost, max(countStep, int64(countAll/max(1, len(streams)))))
 	var out []Depth
 	var now time.Time
 	_, cluster := c.rdb.(*redis.ClusterClient) // each of its servers has a time of its own
@@ -121,7 +123,7 @@ func (c *Client) depths(ctx context.Context, list []streamGroups, all bool) ([]D
 		for _, ask := range s.of {
 			var d Depth
 			if err == nil {
-				d, err = c.readDepth(ctx, ask, s.look, now)
+				d, err = c.readDepth(ctx, ask, s.look, now, most)
 			}
 			if err != nil {
 				errs = append(errs, serverError("admin: depth of "+s.k.Name+"/"+ask.k.Group, err))
@@ -184,7 +186,7 @@ func (c *Client) depth(ctx context.Context, k keys.Group, now time.Time) (Depth,
 	if err != nil {
 		return Depth{}, err
 	}
-	return c.readDepth(ctx, of, look, now)
+	return c.readDepth(ctx, of, look, now, countMost)
 }
 
 // depthCommands is what a depth asks beside the look at its stream, in one pipeline.
@@ -203,7 +205,7 @@ func askDepth(ctx context.Context, p redis.Pipeliner, k keys.Group) depthCommand
 	}
 }
 
-func (c *Client) readDepth(ctx context.Context, a depthCommands, look *streamLook, now time.Time) (Depth, error) {
+func (c *Client) readDepth(ctx context.Context, a depthCommands, look *streamLook, now time.Time, most int64) (Depth, error) {
 	k := a.k
 	for key, cmd := range map[string]redis.Cmder{k.Retry: a.retry, k.Parked: a.parked, k.DLQ: a.dead, k.Paused: a.paused, k.Meta: a.totals} {
 		if err := cmd.Err(); err != nil {
@@ -229,15 +231,17 @@ func (c *Client) readDepth(ctx context.Context, a depthCommands, look *streamLoo
 		d.Read, d.Consumers = g.read, g.consumers
 	}
 	if g != nil || look.length == 0 {
-		if d.Lag, unread, err = c.lag(ctx, k.Main, g, look); err != nil {
+		if d.Lag, unread, err = c.lag(ctx, k.Main, g, look, most); err != nil {
 			return Depth{}, err
 		}
 	}
 	waiting := ""
 	if a.retry.Val() > 0 { // all that lies there waits or is in flight
-		if _, waiting, _, err = c.count(ctx, k.Retry, "0-0", "+", 1); err != nil {
+		n, err := c.count(ctx, k.Retry, "0-0", "+", 1)
+		if err != nil {
 			return Depth{}, err
 		}
+		waiting = n.First
 	}
 	for _, id := range []string{unread, waiting, main.Lower, second.Lower} {
 		if t := wire.Time(id); !t.IsZero() {
@@ -278,13 +282,13 @@ func (s *streamLook) later(a, b string) int {
 
 // lag counts what g has not read, and finds the first of it. The server's own figure is only used for what counting does
 // not reach: deleted entries make it wrong or make it vanish. nil = unknown.
-func (c *Client) lag(ctx context.Context, stream string, g *groupLook, look *streamLook) (lag *int64, first string, err error) {
+func (c *Client) lag(ctx context.Context, stream string, g *groupLook, look *streamLook, most int64) (lag *int64, first string, err error) {
 	if look.length == 0 {
 		return new(int64), "", nil
 	}
 	m := look.mark
 	if m.first == "" || m.at != g.last {
-		if m, err = c.markLag(ctx, stream, g, look); err != nil || m.first == "" {
+		if m, err = c.markLag(ctx, stream, g, look, most); err != nil || m.first == "" {
 			return nil, "", err
 		}
 		look.mark = m
@@ -303,21 +307,23 @@ func (c *Client) lag(ctx context.Context, stream string, g *groupLook, look *str
 }
 
 // markLag counts what lies behind g: up to the mark, where there is one behind it, and no more in all than for one group.
-func (c *Client) markLag(ctx context.Context, stream string, g *groupLook, look *streamLook) (m lagMark, err error) {
-	n, first, _, err := c.count(ctx, stream, g.last, "+", 1)
-	if err != nil || first == "" {
+func (c *Client) markLag(ctx context.Context, stream string, g *groupLook, look *streamLook, most int64) (m lagMark, err error) {
+	one, err := c.count(ctx, stream, g.last, "+", 1)
+	if err != nil || one.Last == "" {
 		return lagMark{}, err
 	}
-	m = lagMark{at: g.last, first: first, through: true}
-	if n == 0 {
+	m = lagMark{at: g.last, first: one.Last, through: true}
+	if one.N == 0 {
 		return m, nil
 	}
 	if look.head == "" {
-		if _, look.head, _, err = c.count(ctx, stream, "0-0", "+", 1); err != nil {
+		head, err := c.count(ctx, stream, "0-0", "+", 1)
+		if err != nil {
 			return lagMark{}, err
 		}
+		look.head = head.Last
 	}
-	if look.head == first {
+	if look.head == m.first {
 		m.through = false // the length is the lag: it need not be counted
 		return m, nil
 	}
@@ -326,32 +332,36 @@ func (c *Client) markLag(ctx context.Context, stream string, g *groupLook, look 
 		to, before = look.mark.at, look.mark
 	}
 	if m.lag, m.through = before.lag, before.through; m.through {
-		n, through, err := c.countRange(ctx, stream, g.last, to, countMost-before.lag)
+		n, err := c.countRange(ctx, stream, g.last, to, most-before.lag)
 		if err != nil {
 			return lagMark{}, err
 		}
-		m.lag, m.through = m.lag+n, through
+		m.lag, m.through = m.lag+n.N, n.Through
 	}
 	return m, nil
 }
 
-// countRange counts what lies behind after, up to to, in bounded steps; through says that this is all, else there are more.
-func (c *Client) countRange(ctx context.Context, stream, after, to string, most int64) (total int64, through bool, err error) {
-	for step := int64(0); !through && total < most && step < 2*most/countStep; step++ { // a step of large bodies counts few
-		var n int64
-		if n, after, through, err = c.count(ctx, stream, after, to, countStep); err != nil || after == "" {
-			return total, false, err
+// countRange counts what lies behind after, up to to, in bounded steps. Not through: there are more, or Last is "".
+func (c *Client) countRange(ctx context.Context, stream, after, to string, most int64) (all lua.Counted, err error) {
+	all.Last = after
+	for step := int64(0); !all.Through && all.N < most && step <= 2*most/countStep; step++ { // a step of large bodies counts few
+		n, err := c.count(ctx, stream, all.Last, to, countStep)
+		if err != nil {
+			return all, err
 		}
-		total += n
+		all.N, all.Through, all.Last, all.First = all.N+n.N, n.Through, n.Last, cmp.Or(all.First, n.First)
+		if n.Last == "" {
+			break
+		}
 	}
-	return total, through, nil
+	return all, nil
 }
 
-// count is lua.Count; last is "" where the user may not run scripts.
-func (c *Client) count(ctx context.Context, stream, after, to string, most int) (n int64, last string, through bool, err error) {
-	n, last, through, err = lua.Count(ctx, c.rdb, stream, after, to, most)
+// count is lua.Count; Last is "" where the user may not run scripts.
+func (c *Client) count(ctx context.Context, stream, after, to string, most int) (lua.Counted, error) {
+	n, err := lua.Count(ctx, c.rdb, stream, after, to, most)
 	if conn.Code(err) == "NOPERM" {
-		return 0, "", true, nil
+		return lua.Counted{}, nil
 	}
-	return n, last, through, err
+	return n, err
 }

@@ -35,13 +35,13 @@ func (e *examination) unread(why string) {
 	}
 }
 
-// count counts what lies behind an id, up to 500; where the user may not run scripts, the check is unknown.
-func (e *examination) count(ctx context.Context, check, key, after string, most int) (n int64, last string, err error) {
-	n, last, _, err = e.c.count(ctx, key, after, "+", most)
-	if err == nil && last == "" {
+// count counts what lies behind an id, up to 250; where the user may not run scripts, the check is unknown.
+func (e *examination) count(ctx context.Context, check, key, after string, most int) (n int64, first string, err error) {
+	got, err := e.c.count(ctx, key, after, "+", most)
+	if err == nil && got.Last == "" {
 		e.note(check, levelUnknown, "Let the user run scripts.", "it takes a script to count, and scripts are refused")
 	}
-	return n, last, err
+	return got.N, got.First, err
 }
 
 // streams looks at what is stored. A stream that cannot be read makes the checks unknown, and does not stop the others.

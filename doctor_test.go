@@ -320,7 +320,7 @@ func TestDoctorStored(t *testing.T) {
 	for range 600 {
 		d.bury("x")
 	}
-	d.found("dead letters", "warn", "500 or more in the last hour, 602 in all")
+	d.found("dead letters", "warn", "250 or more in the last hour, 602 in all")
 	d.do("del", d.k.DLQ)
 	quiet("dead letters")
 }

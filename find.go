@@ -18,14 +18,15 @@ import (
 
 // searchMost bounds a search by stable id: no index leads from it to where the message lies now.
 const (
-	searchMost = 300_000
-	searchStep = 500
+	searchMost = 150_000
+	searchNear = 5_000 // where a message that was published with a delay is looked for first
+	searchStep = 400
 )
 
 // Get finds a message by its entry id, the name it is parked under, or its stable id: in the stream, and, of each group, in
 // the retry stream, the parked ones and the dead letters, and among the delayed ones. Where copies stand in several places,
 // an entry id finds the stream's own first, a stable id that is no entry id the live one. A search by stable id looks at up
-// to 300,000 messages in all. Errors: ErrNotFound.
+// to 150,000 messages in all. Errors: ErrNotFound.
 func (s *StreamAdmin) Get(ctx context.Context, id string) (Record, error) {
 	k, look, err := s.mustExist(ctx, "admin: get")
 	if err != nil {
@@ -48,7 +49,7 @@ func (s *StreamAdmin) Get(ctx context.Context, id string) (Record, error) {
 	f := finder{c: s.c, stream: k, groups: groups}
 	found, err := f.named(ctx, id)
 	if err == nil && len(found) == 0 {
-		found, err = f.search(ctx, id, append(f.streams()[1:], k.Main)) // live ones first
+		found, err = f.search(ctx, id, "*", append(f.streams()[1:], k.Main)) // live ones first
 	}
 	if err != nil {
 		return Record{}, serverError("admin: get of "+s.name, err)
@@ -110,13 +111,14 @@ func (f *finder) named(ctx context.Context, id string) ([]sighting, error) {
 	}
 	p.parked(ctx, f.stream.Due, f.stream.Parked, id)
 	for _, g := range f.groups {
-		p.parked(ctx, g.Due, g.Parked, id, "m/"+id, "r/"+id, "x/"+id)
+		p.parked(ctx, g.Due, g.Parked, id, "m/"+id, "m/"+id+"/2", "r/"+id, "x/"+id)
 	}
 	return p.sightings(ctx)
 }
 
-// search looks for copies that carry the id, among the parked ones of the groups, then in streams. It ends with the first.
-func (f *finder) search(ctx context.Context, id string, streams []string) ([]sighting, error) {
+// search looks for copies that carry the id, among the parked ones of the groups whose names match, then in streams. It ends
+// with the first.
+func (f *finder) search(ctx context.Context, id, match string, streams []string) ([]sighting, error) {
 	left := searchMost
 	p := f.c.rdb.Pipeline()
 	sizes := map[string]*redis.IntCmd{}
@@ -137,8 +139,8 @@ func (f *finder) search(ctx context.Context, id string, streams []string) ([]sig
 	one := lookup{c: f.c, p: f.c.rdb.Pipeline()}
 	for _, g := range f.groups {
 		size := int(sizes[g.Parked].Val())
-		for cursor := ""; size > 0 && left > 0; left -= min(size, stepMost) {
-			member, next, err := lua.FindParked(ctx, f.c.rdb, g.Parked, id, cursor, stepMost)
+		for cursor := ""; size > 0 && left > 0; left -= min(size, searchStep) {
+			member, next, err := lua.FindParked(ctx, f.c.rdb, g.Parked, id, cursor, match, searchStep)
 			if err != nil {
 				return nil, err
 			}

@@ -28,7 +28,7 @@ type Whereabouts struct {
 
 // Why says where a message is for this group: by the ID that its publish returned, or by an entry id of its own. Of a message
 // whose entry was trimmed, only the ID finds the copies. Where an entry id names two messages, one in the stream and one
-// among the retries or dead letters, the answer is of the first and names the second. It looks at up to 300,000 messages.
+// among the retries or dead letters, the answer is of the first and names the second. It looks at up to 150,000 messages.
 // A group that does not exist is an answer too; ErrNotFound is for a stream that does not.
 func (g *GroupAdmin) Why(ctx context.Context, id string) (Whereabouts, error) {
 	q, err := g.inquire(ctx)
@@ -107,19 +107,26 @@ func (g *GroupAdmin) inquire(ctx context.Context) (*inquiry, error) {
 
 func (q *inquiry) answer(ctx context.Context, id string) (Whereabouts, error) {
 	named, err := q.named(ctx, id)
+	if err == nil && len(named) == 0 && !isEntryID(id) { // it may have been published with a delay, and be in the stream by now
+		var at string
+		left := searchNear
+		if at, err = q.c.findEntry(ctx, q.k.Main, id, searchMost, &left); err == nil && at != "" {
+			named, err = q.named(ctx, at)
+		}
+	}
 	if err != nil {
 		return Whereabouts{}, err
 	}
 	var entry *sighting // in the stream
-	stable := id
+	stable, match := id, "*"
 	for i, s := range named {
 		if s.key == q.k.Main {
-			entry, stable = &named[i], s.m.ID
+			entry, stable, match = &named[i], s.m.ID, "[rx]/*" // its first failure is parked under the entry's own name
 		} else if entry != nil && s.m.ID != stable {
 			continue // another message, whose entry has the same id
 		}
 		if w, open, err := q.at(ctx, s); open || err != nil {
-			return beside(w, q.k, named), err
+			return q.beside(w, id, named), err
 		}
 	}
 	seen, err := q.c.rdb.Exists(ctx, q.k.Seen(stable)).Result()
@@ -131,7 +138,7 @@ func (q *inquiry) answer(ctx context.Context, id string) (Whereabouts, error) {
 		if entry == nil {
 			streams = append(streams, q.k.Main)
 		}
-		found, err := q.search(ctx, stable, streams)
+		found, err := q.search(ctx, stable, match, streams)
 		if err != nil {
 			return Whereabouts{}, err
 		}
@@ -145,14 +152,14 @@ func (q *inquiry) answer(ctx context.Context, id string) (Whereabouts, error) {
 		}
 	}
 	w, err := q.settled(ctx, id, entry, seen > 0)
-	return beside(w, q.k, named), err
+	return q.beside(w, id, named), err
 }
 
 // beside names a message that shares the entry id of the one in the stream: ids of two streams may be the same.
-func beside(w Whereabouts, k keys.Group, named []sighting) Whereabouts {
+func (q *inquiry) beside(w Whereabouts, id string, named []sighting) Whereabouts {
 	for _, s := range named {
-		place := map[string]string{k.Retry: "the retry stream", k.DLQ: "the dead letters"}[s.key]
-		if place != "" && named[0].key == k.Main && s.m.ID != named[0].m.ID {
+		place := map[string]string{q.k.Retry: "the retry stream", q.k.DLQ: "the dead letters"}[s.key]
+		if place != "" && s.m.EntryID == id && named[0].key == q.k.Main && s.m.ID != named[0].m.ID {
 			w.Detail += fmt.Sprintf(" Another message, %q, is the entry with this id in %s.", s.m.ID, place)
 		}
 	}
@@ -192,7 +199,7 @@ func (q *inquiry) at(ctx context.Context, s sighting) (w Whereabouts, open bool,
 
 func (q *inquiry) waiting(ctx context.Context, s sighting, group *groupLook) (Whereabouts, error) {
 	w := Whereabouts{State: "waiting"}
-	n, through, err := q.c.countRange(ctx, s.key, group.last, "("+s.m.EntryID, countMost)
+	ahead, err := q.c.countRange(ctx, s.key, group.last, "("+s.m.EntryID, countMost)
 	if err != nil {
 		return w, err
 	}
@@ -201,13 +208,13 @@ func (q *inquiry) waiting(ctx context.Context, s sighting, group *groupLook) (Wh
 		place = "Waits in the retry stream"
 	}
 	switch {
-	case through && n == 0:
-		w.Ahead = &n
+	case ahead.Through && ahead.N == 0:
+		w.Ahead = &ahead.N
 		place += ", next to be read"
-	case through:
-		w.Ahead = &n
-		place += " behind " + counted(n, "other", "others")
-	case n >= countMost:
+	case ahead.Through:
+		w.Ahead = &ahead.N
+		place += " behind " + counted(ahead.N, "other", "others")
+	case ahead.N >= countMost:
 		place += " behind more than 10,000 others"
 	}
 	if h := history(s.m); h != "" {
@@ -292,11 +299,11 @@ func (q *inquiry) settled(ctx context.Context, id string, entry *sighting, seen 
 		if !isEntryID(id) {
 			break
 		}
-		younger, _, _, err := q.c.count(ctx, q.k.Main, id, "+", 1)
+		younger, err := q.c.count(ctx, q.k.Main, id, "+", 1)
 		if err != nil {
 			return w, err
 		}
-		if younger > 0 {
+		if younger.N > 0 {
 			w.Detail = "The group has not come so far, and the stream has no such entry: it was trimmed or deleted before the group read it, or never was there."
 		}
 	}

@@ -114,8 +114,8 @@ func TestBoundedWork(t *testing.T) {
 			return int64(len(got)), 1, err
 		}},
 		{"lag", 140, func() (int64, int64, error) {
-			n, _, _, err := Count(ctx, c, k.Main, "0-0", "+", 1000)
-			return n, 1000, err
+			got, err := Count(ctx, c, k.Main, "0-0", "+", 1000)
+			return got.N, 1000, err
 		}},
 		{"find", 140, func() (int64, int64, error) {
 			_, next, err := FindEntry(ctx, c, k.Main, "x", "", 1000)

@@ -29,16 +29,16 @@ func FindEntry(ctx context.Context, r Runner, stream, id, from string, most int)
 	return find(ctx, r, stream, id, from, most, "")
 }
 
-// FindParked is FindEntry for a hash of parked values: it finds the member.
-func FindParked(ctx context.Context, r Runner, parked, id, cursor string, most int) (member, next string, err error) {
+// FindParked is FindEntry for a hash of parked values: it finds the member, of those that match a pattern.
+func FindParked(ctx context.Context, r Runner, parked, id, cursor, match string, most int) (member, next string, err error) {
 	if cursor == "" {
 		cursor = "0"
 	}
-	return find(ctx, r, parked, id, cursor, most, "parked")
+	return find(ctx, r, parked, id, cursor, most, match)
 }
 
-func find(ctx context.Context, r Runner, key, id, from string, most int, kind string) (name, next string, err error) {
-	v, err := findScript.run(ctx, r, []string{key}, id, from, most, stepBytes, kind)
+func find(ctx context.Context, r Runner, key, id, from string, most int, match string) (name, next string, err error) {
+	v, err := findScript.run(ctx, r, []string{key}, id, from, most, stepBytes, match)
 	l, err := findScript.list(v, err, 2)
 	if err != nil {
 		return "", "", err

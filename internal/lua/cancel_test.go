@@ -1,6 +1,7 @@
 package lua
 
 import (
+	"context"
 	"fmt"
 	"strings"
 )
@@ -13,7 +14,9 @@ func (b *bench) cancel(id, dedupe string) string {
 func (b *bench) find(parked bool, key, id string, most int) string {
 	f := FindEntry
 	if parked {
-		f = FindParked
+		f = func(ctx context.Context, r Runner, key, id, from string, most int) (string, string, error) {
+			return FindParked(ctx, r, key, id, from, "*", most)
+		}
 	}
 	next := ""
 	for steps := 1; ; steps++ {
@@ -89,6 +92,14 @@ var cancelChecks = []check{
 		}
 		if got := b.find(true, b.k.Parked, "z", 100); got < "after 10" {
 			b.failf("2,000 values looked at in one step: %s", got)
+		}
+	}},
+	{"find: among the parked values whose names match", func(b *bench) {
+		b.given("parked: m/1-0 = body=a oid=9-0\nparked: r/2-0 = body=b oid=9-0\nparked: x/3-0 = body=c oid=9-1")
+		for _, c := range [][2]string{{"[rx]/*", "r/2-0"}, {"x/*", ""}, {"m/*", "m/1-0"}} {
+			member, _, err := FindParked(b.ctx, b.r, b.k.Parked, "9-0", "", c[0], 100)
+			b.must(err)
+			b.equal(c[0], member, c[1])
 		}
 	}},
 	{"find: bounded in bytes", func(b *bench) {

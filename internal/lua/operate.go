@@ -101,13 +101,19 @@ func Seek(ctx context.Context, r Runner, k keys.Group, to string) (what, positio
 	return text(l[0]), text(l[1]), nil
 }
 
-// Count counts the entries of a stream after an id and up to to ("+", an id, or "(" and an id), in one bounded step; through
-// says that the end was reached.
-func Count(ctx context.Context, r Runner, stream, after, to string, most int) (n int64, last string, through bool, err error) {
+// Counted is what a count came to.
+type Counted struct {
+	N           int64
+	Through     bool   // the end was reached
+	First, Last string // with none: "", and where the count began
+}
+
+// Count counts the entries of a stream after an id and up to to ("+", an id, or "(" and an id), in one bounded step.
+func Count(ctx context.Context, r Runner, stream, after, to string, most int) (Counted, error) {
 	v, err := lagScript.run(ctx, r, []string{stream}, after, most, stepBytes, to)
-	l, err := lagScript.list(v, err, 3)
+	l, err := lagScript.list(v, err, 4)
 	if err != nil {
-		return 0, "", false, err
+		return Counted{}, err
 	}
-	return number(l[0]), text(l[1]), number(l[2]) == 1, nil
+	return Counted{N: number(l[0]), Through: number(l[1]) == 1, First: text(l[2]), Last: text(l[3])}, nil
 }

@@ -22,11 +22,11 @@ func (b *bench) seek(to string) string {
 }
 
 func (b *bench) count(after, to string, most int) string {
-	n, last, through, err := Count(b.ctx, b.r, b.k.Main, after, to, most)
+	c, err := Count(b.ctx, b.r, b.k.Main, after, to, most)
 	if err != nil {
 		return "error " + err.Error()
 	}
-	return fmt.Sprint(n, " ", last, " ", through)
+	return fmt.Sprintf("%d %s..%s %v", c.N, c.First, c.Last, c.Through)
 }
 
 // idle is a group with nothing in it, but all of its keys.
@@ -141,37 +141,37 @@ var operateChecks = []check{
 		for _, c := range []struct {
 			after, want string
 		}{
-			{"0-0", "4 9007199254740993-0 true"},
-			{"5-0", "3 9007199254740993-0 true"},
-			{"6-0", "2 9007199254740993-0 true"},
-			{"9007199254740992-18446744073709551615", "1 9007199254740993-0 true"},
-			{"9007199254740993-0", "0 9007199254740993-0 true"},
+			{"0-0", "4 5-0..9007199254740993-0 true"},
+			{"5-0", "3 6-0..9007199254740993-0 true"},
+			{"6-0", "2 6-1..9007199254740993-0 true"},
+			{"9007199254740992-18446744073709551615", "1 9007199254740993-0..9007199254740993-0 true"},
+			{"9007199254740993-0", "0 ..9007199254740993-0 true"},
 		} {
 			b.then(b.count(c.after, "+", 1000), c.want, "")
 		}
-		b.then(b.count("0-0", "+", 3), "3 6-1 false", "")
-		b.then(b.count("6-1", "+", 3), "1 9007199254740993-0 true", "")
-		b.then(b.count("0-0", "6-1", 1000), "3 6-1 true", "")
-		b.then(b.count("5-0", "(6-1", 1000), "1 6-0 true", "")
-		b.then(b.count("5-0", "(6-0", 1000), "0 5-0 true", "")
+		b.then(b.count("0-0", "+", 3), "3 5-0..6-1 false", "")
+		b.then(b.count("6-1", "+", 3), "1 9007199254740993-0..9007199254740993-0 true", "")
+		b.then(b.count("0-0", "6-1", 1000), "3 5-0..6-1 true", "")
+		b.then(b.count("5-0", "(6-1", 1000), "1 6-0..6-0 true", "")
+		b.then(b.count("5-0", "(6-0", 1000), "0 ..5-0 true", "")
 		b.do("DEL", b.k.Main)
-		b.equal("no stream", b.count("5-0", "+", 1000), "0 5-0 true")
+		b.equal("no stream", b.count("5-0", "+", 1000), "0 ..5-0 true")
 	}},
 	{"lag: bounded in bytes", func(b *bench) {
 		b.given("")
 		for range 6 {
 			b.add(b.k.Main, "*", "body", strings.Repeat("x", 1<<20))
 		}
-		n, last, through, err := Count(b.ctx, b.r, b.k.Main, "0-0", "+", 1000)
+		c, err := Count(b.ctx, b.r, b.k.Main, "0-0", "+", 1000)
 		b.must(err)
-		if n > 2 || through {
-			b.failf("%d entries of 1 MiB in one step, through %v", n, through)
+		if c.N > 2 || c.Through {
+			b.failf("%d entries of 1 MiB in one step, through %v", c.N, c.Through)
 		}
-		total := n
-		for !through {
-			n, last, through, err = Count(b.ctx, b.r, b.k.Main, last, "+", 1000)
+		total := c.N
+		for !c.Through {
+			c, err = Count(b.ctx, b.r, b.k.Main, c.Last, "+", 1000)
 			b.must(err)
-			total += n
+			total += c.N
 		}
 		b.equal("in all", total, 6)
 	}},
@@ -223,8 +223,8 @@ var idChecks = []check{
 		const last = "18446744073709551615-18446744073709551615"
 		read := fmt.Sprintf("main: 5-0 body=a\nmain: %s body=z\nmain @g: at %s\nretry @g: at 0-0\ngroups: g = 5-0|T-300000\n", last, last)
 		b.given(read)
-		b.equal("unread", b.count(last, "+", 1000), "0 "+last+" true")
-		b.equal("unread in steps of one", b.count("5-0", "+", 1), "1 "+last+" true")
+		b.equal("unread", b.count(last, "+", 1000), "0 .."+last+" true")
+		b.equal("unread in steps of one", b.count("5-0", "+", 1), "1 "+last+".."+last+" true")
 		b.then(b.compact(true, false), "ok removed=0 floor="+last+" more by g", "")
 		b.then(b.compact(false, false), "ok removed=1 floor="+last+" by g", "- main: 5-0 body=a\n+ meta: compacted = T")
 		b.then(b.compact(false, false), "ok removed=0 floor="+last+" by g", "")
@@ -259,10 +259,10 @@ var idChecks = []check{
 			}
 			b.add(b.k.Main, fmt.Sprintf("%d-0", i+1), "body", body)
 		}
-		n, _, through, err := Count(b.ctx, b.r, b.k.Main, "0-0", "+", 1000)
+		c, err := Count(b.ctx, b.r, b.k.Main, "0-0", "+", 1000)
 		b.must(err)
-		if n < small || n > small+8 || through {
-			b.failf("counted %d in one script, want all %d small ones and at most 8 large", n, small)
+		if c.N < small || c.N > small+8 || c.Through {
+			b.failf("counted %d in one script, want all %d small ones and at most 8 large", c.N, small)
 		}
 		steps := 0
 		_, err = fmt.Sscanf(b.find(false, b.k.Main, "x", 1000), "after %d", &steps)

@@ -264,11 +264,11 @@ local function walk(stream, from, to, limit, bytes, f)
 end
 
 -- Walks a hash from a cursor in steps that grow while values are small; the next cursor, '0' at the end or when f says stop.
-local function scan(hash, cursor, limit, bytes, f)
+local function scan(hash, cursor, limit, bytes, f, match)
   local ask = 1
   while limit > 0 and bytes > 0 do
     local n, got = math.min(ask, limit), 0
-    local r = redis.call('HSCAN', hash, cursor, 'COUNT', n)
+    local r = redis.call('HSCAN', hash, cursor, 'COUNT', n, 'MATCH', match or '*')
     cursor = r[1]
     for i = 1, #r[2], 2 do
       got = got + #r[2][i + 1]
