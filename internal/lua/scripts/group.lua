@@ -14,7 +14,7 @@ return guarded(function()
   end
   local there, why = groups_of(KEYS[1])
   if why and string.find(why, 'WRONGTYPE', 1, true) then -- before anything is written
-    error(why .. ' (XINFO GROUPS)', 0)
+    error(string.format('%s (XINFO GROUPS %s)', why, KEYS[1]), 0)
   end
   unlock(KEYS[4])
   if not meta[1] then redis.call('HSET', KEYS[4], 'format', ARGV[4]) end
