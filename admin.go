@@ -11,7 +11,8 @@ import (
 )
 
 // Admin operates on what is stored. By reading it delivers, acks and creates nothing. It works until Close; errors of every
-// method: ErrClosed, ErrInvalidName, ErrUnavailable, ErrAuth; and ErrNotFound for a stream or a group that does not exist.
+// method: ErrClosed, ErrInvalidName, ErrUnavailable, ErrAuth; and ErrNotFound for a stream or a group that does not exist. A
+// borrowed cluster client that reads from replicas (ReadOnly, RouteByLatency, RouteRandomly) shows what its replicas have.
 type Admin struct{ c *Client }
 
 // StreamAdmin is what concerns all groups of a stream. A stream exists while it has entries or groups, a group of it is

@@ -139,7 +139,8 @@ func RedisOptions(f func(*redis.UniversalOptions)) ClientOption {
 	}
 }
 
-// WithLogger sets where the client logs; default slog.Default(). It logs warnings and errors, a kind once a minute.
+// WithLogger sets where the client logs; default slog.Default(). It logs warnings and errors, a kind once a minute. What go-redis
+// itself writes to standard error, failed dials above all, is set for the whole program, by redis.SetLogger.
 func WithLogger(l *slog.Logger) ClientOption {
 	return func(c *clientConfig) error {
 		if l == nil {

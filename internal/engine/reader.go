@@ -51,6 +51,7 @@ func (s *Sub) readLoop() {
 		switch {
 		case err == nil:
 			try = 0
+			s.heard.Store(int64(time.Since(epoch)))
 			s.recovered()
 		case conn.Code(err) == "NOGROUP":
 			s.lose(inc, err.Error())
@@ -59,6 +60,7 @@ func (s *Sub) readLoop() {
 				s.fence()
 			}
 		default:
+			s.heard.Store(0)
 			s.note("read", err)
 			s.reconnectElsewhere(err)
 			s.sleep(commit.Backoff(try))

@@ -81,7 +81,7 @@ func (s *Sub) flush(list []*settling) {
 		byName[it.run.inc] = append(byName[it.run.inc], it)
 	}
 	for inc, items := range byName {
-		bare := !inc.fenced.Load() && inc.left(s.cfg.Visibility) > 0
+		bare := !inc.fenced.Load() && s.sameServer() && inc.left(s.cfg.Visibility) > 0
 		var plain, checked []*settling
 		for _, it := range items {
 			if bare && it.s.Verb == lua.Ack && it.s.Source == sourceMain && it.s.Seen == "" && it.tries == 0 {
@@ -101,6 +101,13 @@ func (s *Sub) flush(list []*settling) {
 			checked = checked[n:]
 		}
 	}
+}
+
+// sameServer says that the reader has just heard the server that it knows. Only its reconnect finds out that another one
+// answers; the pool's connections may have gone there before.
+func (s *Sub) sameServer() bool {
+	heard := s.heard.Load()
+	return heard != 0 && time.Since(epoch)-time.Duration(heard) < conn.Deadline
 }
 
 func (s *Sub) ackPlain(list []*settling) {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/xstreamq/xstreamq/internal/commit"
@@ -29,6 +30,7 @@ type Sub struct {
 	loops    sync.WaitGroup
 
 	ticks, reads, sweeps, watches loop
+	heard                         atomic.Int64 // ns after epoch of the last good read, 0 after a failed one
 
 	settler *commit.Group[*settling]
 	seen    *commit.Group[*seenCheck]
