@@ -387,3 +387,26 @@ func TestAdminDepthsOfManyStreamsCountLess(t *testing.T) {
 	d.must(err)
 	d.equal("one alone", *one.Lag, entries)
 }
+
+// A group of others may be named by any bytes: they are returned as they are, and quoted in errors.
+func TestAdminNamesOfOthersStayHarmless(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.make("g")
+	const evil = "evil\x1b]0;x\x07\xff"
+	d.do("xgroup", "create", d.k.Main, evil, "0")
+	all, err := d.admin.Depths(t.Context())
+	d.must(err)
+	d.equal("as it is", all[0].Group, evil)
+	d.do("set", d.k.Stream.Group(evil).Retry, "oops")
+	_, err = d.admin.Depths(t.Context())
+	if err == nil || strings.ContainsAny(err.Error(), "\x1b\x07") || !strings.Contains(err.Error(), `s/evil\x1b]0;x\a\xff`) {
+		t.Errorf("%q", err)
+	}
+	f := d.doctor("dead letters")
+	if strings.ContainsAny(f.Detail, "\x1b\x07") {
+		t.Errorf("%q", f.Detail)
+	}
+	_, err = d.admin.Group("s", "a\u202eb").Depth(t.Context())
+	d.is(err, xstreamq.ErrNotFound, `"s/a\u202eb"`)
+}

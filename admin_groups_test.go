@@ -1,6 +1,7 @@
 package xstreamq_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -310,5 +311,54 @@ func TestGroupOfForeigners(t *testing.T) {
 	d.equal("pending", len(pending), 1)
 	if _, err := d.rdb.XInfoGroups(t.Context(), d.k.Retry).Result(); err == nil || errors.Is(err, redis.Nil) {
 		t.Error("a retry stream was made")
+	}
+}
+
+// A pause is effective on every worker within two seconds at the interval that sweeps have by default, and its expiry ends it.
+func TestPauseReachesEveryWorker(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	told := make(chan string, 20)
+	got := make(chan time.Time, 20)
+	const workers = 3
+	var clients []*xstreamq.Client
+	for range workers {
+		c := s.open(xstreamq.SweepInterval(time.Second), xstreamq.WithHooks(xstreamq.Hooks{
+			Paused: func(_ context.Context, _ xstreamq.GroupRef, paused bool, reason string) {
+				told <- fmt.Sprint(paused, " ", reason)
+			},
+		}))
+		s.subscribe(c, func(context.Context, *xstreamq.Message[order]) error {
+			got <- time.Now()
+			return nil
+		})
+		s.start(c)
+		clients = append(clients, c)
+	}
+	start := time.Now()
+	if err := clients[0].Admin().Group("orders", "svc").Pause(t.Context(), "deploy", 4*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range receive(t, told, workers, "all are paused") {
+		if line != "true deploy" {
+			t.Errorf("told %q", line)
+		}
+	}
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("paused after %v", took)
+	}
+	s.publish(1, 3)
+	for _, line := range receive(t, told, workers, "all go on") {
+		if line != "false " {
+			t.Errorf("told %q", line)
+		}
+	}
+	if took := time.Since(start); took < 4*time.Second || took > 6*time.Second {
+		t.Errorf("resumed after %v, want 4s to 6s", took)
+	}
+	for _, at := range receive(t, got, 3, "all after the pause") {
+		if at.Sub(start) < 4*time.Second {
+			t.Errorf("delivered %v after the pause began", at.Sub(start))
+		}
 	}
 }

@@ -126,7 +126,7 @@ func (c *Client) depths(ctx context.Context, list []streamGroups, all bool) ([]D
 				d, err = c.readDepth(ctx, ask, s.look, now, most)
 			}
 			if err != nil {
-				errs = append(errs, serverError("admin: depth of "+s.k.Name+"/"+ask.k.Group, err))
+				errs = append(errs, serverError("admin: depth of "+printable(s.k.Name+"/"+ask.k.Group), err))
 				break
 			}
 			out = append(out, d)

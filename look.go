@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
 
@@ -150,7 +151,15 @@ func execPipeline(ctx context.Context, p redis.Pipeliner) error {
 	return err
 }
 
-func keyError(key string, err error) error { return fmt.Errorf("key %s: %w", key, err) }
+func keyError(key string, err error) error { return fmt.Errorf("key %s: %w", printable(key), err) }
+
+// printable quotes a name that a terminal would not show as it is: groups of others may be named by any bytes.
+func printable(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return !strconv.IsPrint(r) }) || !utf8.ValidString(name) {
+		return strconv.Quote(name)
+	}
+	return name
+}
 
 func checkFormat(k keys.Stream, format string) error {
 	major, _, _ := strings.Cut(format, ".")
@@ -302,5 +311,5 @@ func (g *GroupAdmin) mustExist(ctx context.Context, op string) (keys.Group, erro
 }
 
 func (g *GroupAdmin) op(what string) string {
-	return "admin: " + what + " of " + g.stream + "/" + g.group
+	return "admin: " + what + " of " + printable(g.stream+"/"+g.group)
 }
