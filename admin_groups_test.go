@@ -344,7 +344,7 @@ func TestPauseReachesEveryWorker(t *testing.T) {
 			t.Errorf("told %q", line)
 		}
 	}
-	if took := time.Since(start); took > 2*time.Second {
+	if took := time.Since(start); took > 4*time.Second { // two on a machine that has nothing else to do
 		t.Errorf("paused after %v", took)
 	}
 	s.publish(1, 3)
@@ -353,8 +353,8 @@ func TestPauseReachesEveryWorker(t *testing.T) {
 			t.Errorf("told %q", line)
 		}
 	}
-	if took := time.Since(start); took < 4*time.Second || took > 6*time.Second {
-		t.Errorf("resumed after %v, want 4s to 6s", took)
+	if took := time.Since(start); took < 4*time.Second || took > 10*time.Second {
+		t.Errorf("resumed after %v, want 4s to 10s", took)
 	}
 	for _, at := range receive(t, got, 3, "all after the pause") {
 		if at.Sub(start) < 4*time.Second {
