@@ -182,7 +182,9 @@ func TestPullUndecodable(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
+	over := make(chan struct{})
 	go func() {
+		defer close(over)
 		if list, err := p.Receive(ctx, 10); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v, %v", list, err)
 		}
@@ -195,6 +197,7 @@ func TestPullUndecodable(t *testing.T) {
 		t.Errorf("%v", reasons)
 	}
 	cancel()
+	<-over // before the puller is stopped, which would end it too
 	s.settled()
 }
 

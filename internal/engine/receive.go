@@ -13,8 +13,6 @@ import (
 // be ended by Settle. Nothing is read while nobody waits. Errors: ctx's, what ended the subscription, ErrStopped.
 func (s *Sub) Receive(ctx context.Context, most int) ([]*Run, error) {
 	defer context.AfterFunc(ctx, s.broadcast)()
-	s.want(most)
-	defer s.want(-most)
 	for {
 		runs, err := s.awaitAny(ctx, most)
 		if err != nil {
@@ -38,16 +36,14 @@ func (s *Sub) Receive(ctx context.Context, most int) ([]*Run, error) {
 	}
 }
 
-func (s *Sub) want(n int) {
-	s.mu.Lock()
-	s.wanted += n
-	s.cond.Broadcast() // the reader
-	s.mu.Unlock()
-}
-
+// awaitAny waits for something to hand over. What it wants and what it takes change together: a reader that came between the
+// two would read as much again.
 func (s *Sub) awaitAny(ctx context.Context, most int) ([]*Run, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.wanted += most
+	defer func() { s.wanted -= most }()
+	s.cond.Broadcast() // the reader
 	for {
 		switch {
 		case s.err != nil:
