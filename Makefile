@@ -20,7 +20,7 @@ test: ## every test of every module (scripts/test: installs redis-server when mi
 	scripts/test
 
 race: setup ## the same under the race detector
-	scripts/test -race
+	GORACE=atexit_sleep_ms=20 scripts/test -race -timeout 20m
 
 flush: setup ## the core's tests while every server forgets its scripts each 100 ms
 	XSTREAMQ_SCRIPT_FLUSH=100ms go test -count=1 . ./internal/engine ./internal/lua

@@ -58,6 +58,7 @@ func TestScripts(t *testing.T) {
 			env.Values["server"] = s
 			env.Setenv("XSTREAMQ_URL", s.URL())
 			env.Setenv("ADDR", s.Addr)
+			env.Setenv("GORACE", "atexit_sleep_ms=20") // under the race detector each of hundreds of commands would end a second late
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
