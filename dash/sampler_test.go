@@ -55,34 +55,39 @@ func TestSamplerRunsWhileSomebodyLooks(t *testing.T) {
 func TestSamplerIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		var asked atomic.Int64
 		s := newSampler(t.Context(), func(context.Context) ([]xstreamq.Depth, error) {
-			asked++
+			n := asked.Add(1)
 			time.Sleep(time.Second)
 			all := make([]xstreamq.Depth, 1200)
 			for i := range all {
 				all[i].GroupRef = xstreamq.GroupRef{Stream: "a", Group: string(rune('a' + i))}
 			}
-			if asked > 200 {
+			if n > 200 {
 				all = all[:1]
 			}
 			return all, nil
 		}, time.Second)
 		defer s.join()()
 		time.Sleep(95 * time.Second)
-		if asked != 10 {
-			t.Errorf("asked %d times in 95 s, each takes one: want 10", asked)
+		if n := asked.Load(); n != 10 {
+			t.Errorf("asked %d times in 95 s, each takes one: want 10", n)
 		}
-		if len(s.past) != groupsMost {
-			t.Errorf("history of %d groups", len(s.past))
+		groups := func() int {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return len(s.past)
+		}
+		if n := groups(); n != groupsMost {
+			t.Errorf("history of %d groups", n)
 		}
 		time.Sleep(30 * time.Minute)
 		if n := len(s.points(xstreamq.GroupRef{Stream: "a", Group: "a"}, 1000)); n != historyMost {
 			t.Errorf("%d points are kept", n)
 		}
 		time.Sleep(30 * time.Minute)
-		if len(s.past) != 1 {
-			t.Errorf("history of %d groups is kept, one is there", len(s.past))
+		if n := groups(); n != 1 {
+			t.Errorf("history of %d groups is kept, one is there", n)
 		}
 	})
 }
@@ -91,22 +96,22 @@ func TestSamplerKeepsWhatWasKnown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fail := errors.New("down")
-		var err error
+		var down atomic.Bool
 		s := newSampler(t.Context(), func(context.Context) ([]xstreamq.Depth, error) {
-			if err != nil {
-				return nil, err
+			if down.Load() {
+				return nil, fail
 			}
 			return make([]xstreamq.Depth, 3), nil
 		}, time.Second)
 		defer s.join()()
 		good, _ := s.current(t.Context())
-		err = fail
+		down.Store(true)
 		bad, _ := s.next(t.Context(), good)
 		worse, _ := s.next(t.Context(), bad)
 		if !errors.Is(worse.Err, fail) || len(worse.Rows) != 3 || !worse.At.Equal(good.At) || !worse.ErrSince.Equal(bad.ErrSince) {
 			t.Errorf("%+v", worse)
 		}
-		err = nil
+		down.Store(false)
 		healed, _ := s.next(t.Context(), worse)
 		if healed.Err != nil || !healed.At.After(good.At) {
 			t.Errorf("%+v", healed)
