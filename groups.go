@@ -23,7 +23,7 @@ func (g *GroupAdmin) position(ctx context.Context, op string, p Position) (strin
 		return "", p.check()
 	}
 	left := searchMost
-	id, err := g.c.findEntry(ctx, k.Main, string(p), searchMost, &left)
+	id, err := g.c.findEntry(ctx, k.Main, string(p), &left)
 	if err != nil {
 		return "", serverError(g.op(op), err)
 	}

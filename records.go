@@ -1,6 +1,7 @@
 package xstreamq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,10 @@ func storedEntries(v any) []storedEntry {
 }
 
 // steps chooses how much to ask for: bodies may be large, and a server cannot be asked for bytes.
-type steps struct{ ask int }
+type steps struct {
+	ask  int
+	most int // 0 = stepMost
+}
 
 const (
 	stepFirst = 10
@@ -71,7 +75,7 @@ func (s *steps) next(most int) int {
 
 func (s *steps) got(n, size int) {
 	if n > 0 {
-		s.ask = max(1, min(stepMost, stepAim/max(1, size/n), 4*s.ask))
+		s.ask = max(1, min(cmp.Or(s.most, stepMost), stepAim/max(1, size/n), 4*s.ask))
 	}
 }
 
@@ -168,7 +172,7 @@ func (s *StreamAdmin) Peek(ctx context.Context, p Page) (Records, error) {
 	after := p.After
 	if after != "" && !isEntryID(after) {
 		left := searchMost
-		if after, err = s.c.findEntry(ctx, k.Main, p.After, searchMost, &left); err != nil {
+		if after, err = s.c.findEntry(ctx, k.Main, p.After, &left); err != nil {
 			return Records{}, serverError(op, err)
 		}
 		if after == "" {

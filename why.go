@@ -110,7 +110,7 @@ func (q *inquiry) answer(ctx context.Context, id string) (Whereabouts, error) {
 	if err == nil && len(named) == 0 && !isEntryID(id) { // it may have been published with a delay, and be in the stream by now
 		var at string
 		left := searchNear
-		if at, err = q.c.findEntry(ctx, q.k.Main, id, searchMost, &left); err == nil && at != "" {
+		if at, err = q.c.findEntry(ctx, q.k.Main, id, &left); err == nil && at != "" {
 			named, err = q.named(ctx, at)
 		}
 	}

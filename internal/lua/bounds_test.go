@@ -118,9 +118,9 @@ func TestBoundedWork(t *testing.T) {
 			return got.N, 1000, err
 		}},
 		{"find", 140, func() (int64, int64, error) {
-			_, next, err := FindEntry(ctx, c, k.Main, "x", "", 1000)
+			_, next, err := FindParked(ctx, c, k.Parked, "y", "", "*", 1000)
 			if next == "" {
-				t.Error("find looked at 100,000 entries in one step")
+				t.Error("find looked at all parked values in one step")
 			}
 			return 0, 0, err
 		}},

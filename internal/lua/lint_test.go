@@ -203,8 +203,6 @@ func TestKeysPassed(t *testing.T) {
 	add(err)
 	_, err = Cancel(ctx, r, k.Stream, "d-1-0a", "k")
 	add(err)
-	_, _, err = FindEntry(ctx, r, k.Main, "1-0", "", 10)
-	add(err)
 	_, _, err = FindParked(ctx, r, k.Parked, "1-0", "", "*", 10)
 	add(err)
 	for _, err := range errs {
@@ -243,7 +241,7 @@ func TestUnknownReplies(t *testing.T) {
 			"redrive": func() error { _, err := Redrive(t.Context(), r, k, make([]Letter, 2), false, nil); return err },
 			"drop":    func() error { _, err := Drop(t.Context(), r, k, false); return err },
 			"seek":    func() error { _, _, err := Seek(t.Context(), r, k, "0"); return err },
-			"find":    func() error { _, _, err := FindEntry(t.Context(), r, "a", "1-0", "", 1); return err },
+			"find":    func() error { _, _, err := FindParked(t.Context(), r, "a", "1-0", "", "*", 1); return err },
 			"lag":     func() error { _, err := Count(t.Context(), r, "a", "0-0", "+", 1); return err },
 		}
 		for name, call := range calls {
