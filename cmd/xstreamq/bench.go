@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/xstreamq/xstreamq"
 	"github.com/xstreamq/xstreamq/cmd/xstreamq/internal/bench"
 )
 
@@ -100,6 +101,14 @@ func runBench(ctx context.Context, a *app, o bench.Options) error {
 	}
 	if err != nil && ctx.Err() != nil {
 		err = errors.New("interrupted; its keys are gone")
+	}
+	if errors.Is(err, xstreamq.ErrUncertain) {
+		c, openErr := a.open()
+		if openErr != nil {
+			return openErr
+		}
+		defer func() { _ = c.Close() }() // it only asked
+		err = a.whereTo(ctx, c, err)
 	}
 	return ended(err, func() error {
 		if a.json {

@@ -1,5 +1,5 @@
 // Scale fills a server of its own with a million entries, 100,000 dead letters, 100,000 pending ones and 200 groups, and holds
-// every read of Admin to its bounds; then it redrives all dead letters, in a process that is killed midway.
+// every read of Admin and of the CLI to its bounds; then it redrives all dead letters, in a process that is killed midway.
 package main
 
 import (
@@ -52,6 +52,9 @@ func measure() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	if err := w.WithCLI(ctx, dir); err != nil {
+		return err
+	}
 	fmt.Printf("%+v, filled in %v\n\n%-30s %10s %10s %9s %12s %12s %12s\n", size, time.Since(start).Round(time.Second),
 		"operation", "time", "server cpu", "commands", "99 % within", "longest", "control's")
 	rows, err := w.Measure(ctx)

@@ -35,8 +35,10 @@ type World struct {
 	Size
 	rdb    *redis.Client
 	client *xstreamq.Client
-	base   int64 // ms of the first entry; one entry a ms
-	died   int64 // ms of the first dead letter
+	addr   string
+	cli    string // its program, once built
+	base   int64  // ms of the first entry; one entry a ms
+	died   int64  // ms of the first dead letter
 }
 
 // fillEntries adds entries of 130 bytes, one a millisecond; every hundredth was published with a delay.
@@ -68,7 +70,7 @@ end`)
 // Fill brings the world about. The server must be empty. The group svc was given the first half of the entries: all are
 // acknowledged but the last ones of it, which are pending; the oldest died.
 func Fill(ctx context.Context, addr string, size Size) (*World, error) {
-	w := &World{Size: size, rdb: redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: time.Minute})}
+	w := &World{Size: size, addr: addr, rdb: redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: time.Minute})}
 	var err error
 	if w.client, err = xstreamq.New(w.rdb); err != nil {
 		return nil, err

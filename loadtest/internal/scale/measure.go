@@ -51,7 +51,7 @@ type operation struct {
 // Measure runs every operation on the world.
 func (w *World) Measure(ctx context.Context) ([]Row, error) {
 	var rows []Row
-	for _, o := range w.operations() {
+	for _, o := range append(w.operations(), w.commands()...) {
 		row, err := w.measure(ctx, o)
 		if err != nil {
 			return rows, fmt.Errorf("scale: %s: %w", o.name, err)

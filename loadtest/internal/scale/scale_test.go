@@ -43,6 +43,9 @@ func TestSmall(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+	if err := w.WithCLI(t.Context(), t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
 	rows, err := w.Measure(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +55,7 @@ func TestSmall(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if len(rows) < 25 {
+	if len(rows) < 35 {
 		t.Errorf("%d operations", len(rows))
 	}
 	d, err := w.Redrive(t.Context(), srv.Addr(), 1000)
