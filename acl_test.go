@@ -230,6 +230,7 @@ func (r *rights) calls(c *xstreamq.Client, dead, delayed string) adminCalls {
 		"Registered":       func() error { return one(a.Registered(ctx)) },
 		"Admin.Depths":     func() error { return one(a.Depths(ctx)) },
 		"Doctor":           func() error { return one(a.Doctor(ctx)) },
+		"Servers":          func() error { return one(a.Servers(ctx)) },
 		"Depths":           func() error { return one(s.Depths(ctx)) },
 		"Depth":            func() error { return one(g.Depth(ctx)) },
 		"Peek":             func() error { return one(s.Peek(ctx, xstreamq.Page{Newest: true})) },

@@ -137,6 +137,7 @@ type Record struct {
 	DueAt       time.Time // of delayed and retrying messages, else zero
 	Attempts    int       // handler runs that failed, a reject counts
 	Lost        int       // leases lost in a row
+	Error       string    // of the last attempt that failed; "" = none did
 	Headers     map[string]string
 	Body        []byte      // nil: it has none
 	Fields      [][2]string // those that are not ours, in order

@@ -60,14 +60,27 @@ func TestAdminDepthCounts(t *testing.T) {
 	}
 	d.equal("depth", depth, want)
 
+	paused := func() *xstreamq.Pause {
+		t.Helper()
+		depth, err := d.group().Depth(t.Context())
+		d.must(err)
+		d.equal("paused", depth.Paused, depth.Pause != nil)
+		return depth.Pause
+	}
+	d.must(d.group().Pause(t.Context(), "deploy", time.Hour))
+	p := paused()
+	d.equal("pause", []any{p.Reason, p.Until.Sub(p.Since)}, []any{"deploy", time.Hour})
+	if age := d.rdb.Time(t.Context()).Val().Sub(p.Since); age < 0 || age > time.Minute {
+		t.Errorf("paused since %v ago", age)
+	}
 	d.must(d.group().Pause(t.Context(), "", 0))
-	depth, err = d.group().Depth(t.Context())
-	d.must(err)
-	d.equal("paused", depth.Paused, true)
+	d.equal("without an end", paused().Until.IsZero(), true)
+	d.do("set", d.k.Paused, "by hand")
+	d.equal("by hand", *paused(), xstreamq.Pause{Reason: "by hand"})
+	d.do("set", d.k.Paused, "")
+	d.equal("an empty flag", paused() == nil, true)
 	d.must(d.group().Resume(t.Context()))
-	depth, err = d.group().Depth(t.Context())
-	d.must(err)
-	d.equal("paused", depth.Paused, false)
+	d.equal("resumed", paused() == nil, true)
 }
 
 // The server's own lag is 3 on 7.0 where nothing is left to read, and null after an unread entry was deleted.

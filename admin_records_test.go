@@ -259,7 +259,7 @@ func TestAdminRetryingShowsFailuresAndMalformed(t *testing.T) {
 	d.must(err)
 	d.equal("both", ids(r.Items), "m/1-0 m/2-0")
 	one := r.Items[0]
-	d.equal("a failure", []any{one.ID, string(one.Body), one.Attempts, one.Fields, one.Headers}, []any{"1-0", "x", 1, [][2]string{{"k", "v"}}, map[string]string{"a": "b"}})
+	d.equal("a failure", []any{one.ID, string(one.Body), one.Attempts, one.Error, one.Fields, one.Headers}, []any{"1-0", "x", 1, "boom", [][2]string{{"k", "v"}}, map[string]string{"a": "b"}})
 	two := r.Items[1]
 	d.equal("what cannot be read", []any{two.ID, two.Body == nil, fmt.Sprintf("%q", two.Fields)}, []any{"2-0", true, `[["raw" "raw \xff value"]]`})
 }

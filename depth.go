@@ -28,6 +28,7 @@ type Depth struct {
 	Delayed  int64  `json:"delayed"`  // published for later; the stream's, the same for every group
 	Dead     int64  `json:"dead"`     // dead letters
 	Paused   bool   `json:"paused"`
+	Pause    *Pause `json:"-"` // why and since when; nil = not paused
 	Read     *int64 `json:"-"` // entries of the stream ever read, as the server counts them (Redis 7); nil = it does not tell
 	// Consumers are the names that read as the group, those of dead workers included until a sweep.
 	Consumers int64         `json:"-"`
@@ -191,16 +192,17 @@ func (c *Client) depth(ctx context.Context, k keys.Group, now time.Time) (Depth,
 
 // depthCommands is what a depth asks beside the look at its stream, in one pipeline.
 type depthCommands struct {
-	k                           keys.Group
-	pending, again              *redis.XPendingCmd
-	retry, parked, dead, paused *redis.IntCmd
-	totals                      *redis.SliceCmd
+	k                   keys.Group
+	pending, again      *redis.XPendingCmd
+	retry, parked, dead *redis.IntCmd
+	paused              *redis.StringCmd
+	totals              *redis.SliceCmd
 }
 
 func askDepth(ctx context.Context, p redis.Pipeliner, k keys.Group) depthCommands {
 	return depthCommands{
 		k: k, pending: p.XPending(ctx, k.Main, k.Group), again: p.XPending(ctx, k.Retry, k.Group),
-		retry: p.XLen(ctx, k.Retry), parked: p.HLen(ctx, k.Parked), dead: p.XLen(ctx, k.DLQ), paused: p.StrLen(ctx, k.Paused), // an empty flag pauses nothing
+		retry: p.XLen(ctx, k.Retry), parked: p.HLen(ctx, k.Parked), dead: p.XLen(ctx, k.DLQ), paused: p.Get(ctx, k.Paused),
 		totals: askTotals(ctx, p, k),
 	}
 }
@@ -208,7 +210,7 @@ func askDepth(ctx context.Context, p redis.Pipeliner, k keys.Group) depthCommand
 func (c *Client) readDepth(ctx context.Context, a depthCommands, look *streamLook, now time.Time, most int64) (Depth, error) {
 	k := a.k
 	for key, cmd := range map[string]redis.Cmder{k.Retry: a.retry, k.Parked: a.parked, k.DLQ: a.dead, k.Paused: a.paused, k.Meta: a.totals} {
-		if err := cmd.Err(); err != nil {
+		if err := cmd.Err(); err != nil && !errors.Is(err, redis.Nil) {
 			return Depth{}, keyError(key, err)
 		}
 	}
@@ -222,8 +224,11 @@ func (c *Client) readDepth(ctx context.Context, a depthCommands, look *streamLoo
 	}
 	d := Depth{
 		GroupRef: GroupRef{k.Name, k.Group}, Length: look.length, Pending: main.Count + second.Count,
-		Retry: max(0, a.retry.Val()-second.Count), Retrying: a.parked.Val(), Delayed: look.delayed, Dead: a.dead.Val(), Paused: a.paused.Val() > 0,
+		Retry: max(0, a.retry.Val()-second.Count), Retrying: a.parked.Val(), Delayed: look.delayed, Dead: a.dead.Val(),
 		Totals: readTotals(a.totals.Val()),
+	}
+	if flag := a.paused.Val(); flag != "" { // an empty one pauses nothing
+		d.Paused, d.Pause = true, readPause(flag)
 	}
 	var unread string
 	g := look.groups[k.Group]

@@ -126,57 +126,65 @@ func (x *examined) finding(check string) Finding {
 	return f
 }
 
-// node is what one master tells about itself; nil maps are not told.
-type node struct {
-	addr         string
-	info, config map[string]string
+// Server is what one master tells about itself: figures for people to read. What it does not tell, or refuses, is missing.
+type Server struct {
+	Addr   string            // of a cluster's node, else ""
+	Info   map[string]string // the fields of INFO
+	Config map[string]string // appendfsync, save, min-replicas-to-write
+}
+
+// Servers asks every master, those of a cluster in the order of their addresses. Doctor judges what they tell.
+func (a *Admin) Servers(ctx context.Context) ([]Server, error) {
+	all, err := a.c.servers(ctx)
+	return all, serverError("admin: servers", err)
+}
+
+func (c *Client) servers(ctx context.Context) ([]Server, error) {
+	cluster, ok := c.rdb.(*redis.ClusterClient)
+	if !ok {
+		s, err := askServer(ctx, c.rdb)
+		return []Server{s}, err
+	}
+	var mu sync.Mutex
+	var all []Server
+	err := cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
+		s, err := askServer(ctx, c)
+		s.Addr = c.Options().Addr
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, s)
+		return err
+	})
+	slices.SortFunc(all, func(a, b Server) int { return strings.Compare(a.Addr, b.Addr) })
+	return all, err
 }
 
 // servers looks at every master.
 func (e *examination) servers(ctx context.Context) error {
-	var nodes []node
-	if cluster, ok := e.c.rdb.(*redis.ClusterClient); ok {
-		var mu sync.Mutex
-		err := cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
-			n, err := askNode(ctx, c)
-			n.addr = "node " + c.Options().Addr + ": "
-			mu.Lock()
-			defer mu.Unlock()
-			nodes = append(nodes, n)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		slices.SortFunc(nodes, func(a, b node) int { return strings.Compare(a.addr, b.addr) })
-	} else {
-		n, err := askNode(ctx, e.c.rdb)
-		if err != nil {
-			return err
-		}
-		nodes = append(nodes, n)
+	all, err := e.c.servers(ctx)
+	if err != nil {
+		return err
 	}
-	for _, n := range nodes {
-		if e.where = n.addr; len(nodes) == 1 {
-			e.where = ""
+	for _, s := range all {
+		if len(all) > 1 {
+			e.where = "node " + s.Addr + ": "
 		}
-		e.server(n)
+		e.server(s)
 	}
 	e.where = ""
 	return nil
 }
 
-// askNode returns what the server tells; an error only when it does not answer.
-func askNode(ctx context.Context, c redis.Cmdable) (node, error) {
-	n := node{config: map[string]string{}}
+// askServer returns what the server tells; an error only when it does not answer.
+func askServer(ctx context.Context, c redis.Cmdable) (Server, error) {
+	n := Server{Info: map[string]string{}, Config: map[string]string{}}
 	info, err := c.Info(ctx).Result()
 	if err != nil && !conn.Refused(err) {
 		return n, err
 	}
-	n.info = map[string]string{}
 	for line := range strings.Lines(info) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			n.info[name] = value
+			n.Info[name] = value
 		}
 	}
 	for _, name := range []string{"appendfsync", "save", "min-replicas-to-write"} {
@@ -185,7 +193,7 @@ func askNode(ctx context.Context, c redis.Cmdable) (node, error) {
 			return n, err
 		}
 		if v, ok := got[name]; ok {
-			n.config[name] = v
+			n.Config[name] = v
 		}
 	}
 	return n, nil

@@ -6,7 +6,7 @@ import (
 )
 
 // server makes the checks of one master.
-func (e *examination) server(n node) {
+func (e *examination) server(n Server) {
 	e.eviction(n)
 	e.persistence(n)
 	e.replicas(n)
@@ -19,8 +19,8 @@ func (e *examination) hidden(check, what string) {
 	e.note(check, levelUnknown, "Look it up at the provider of the server, or allow the user "+what+".", "the server does not tell: %s is missing or refused", what)
 }
 
-func (e *examination) eviction(n node) {
-	policy, ok := n.info["maxmemory_policy"]
+func (e *examination) eviction(n Server) {
+	policy, ok := n.Info["maxmemory_policy"]
 	const fix = "CONFIG SET maxmemory-policy noeviction, and in the server's configuration."
 	switch {
 	case !ok:
@@ -29,25 +29,25 @@ func (e *examination) eviction(n node) {
 		e.note(checkEviction, levelOK, "", "noeviction: a full memory refuses messages, and loses none")
 	case strings.HasPrefix(policy, "volatile-"):
 		e.note(checkEviction, levelWarn, fix, "%s: a full memory evicts the markers that keep messages from being handled twice", policy)
-	case n.info["maxmemory"] == "0":
+	case n.Info["maxmemory"] == "0":
 		e.note(checkEviction, levelWarn, fix, "%s: as soon as maxmemory is set, a full memory evicts whole streams", policy)
 	default:
 		e.note(checkEviction, levelFail, fix, "%s: a full memory evicts whole streams, with their groups", policy)
 	}
 }
 
-func (e *examination) persistence(n node) {
-	aof, told := n.info["aof_enabled"]
-	save, saveTold := n.config["save"]
+func (e *examination) persistence(n Server) {
+	aof, told := n.Info["aof_enabled"]
+	save, saveTold := n.Config["save"]
 	const on = "CONFIG SET appendonly yes, and in the server's configuration."
 	switch {
 	case !told:
 		e.hidden(checkAOF, "INFO persistence")
-	case aof == "1" && n.info["aof_last_write_status"] == "err":
+	case aof == "1" && n.Info["aof_last_write_status"] == "err":
 		e.note(checkAOF, levelFail, "Make room on its disk; until then the server refuses writes.", "the last write to the append-only file failed")
-	case n.info["rdb_last_bgsave_status"] == "err":
+	case n.Info["rdb_last_bgsave_status"] == "err":
 		e.note(checkAOF, levelFail, "Make room on its disk, or see the server's log; until a snapshot succeeds it may refuse writes.", "the last snapshot failed")
-	case aof == "1" && n.info["aof_last_bgrewrite_status"] == "err":
+	case aof == "1" && n.Info["aof_last_bgrewrite_status"] == "err":
 		e.note(checkAOF, levelWarn, "Make room on its disk, or see the server's log.", "the last rewrite of the append-only file failed: it grows")
 	case aof == "1":
 		e.note(checkAOF, levelOK, "", "the append-only file is on")
@@ -56,7 +56,7 @@ func (e *examination) persistence(n node) {
 	default:
 		e.note(checkAOF, levelWarn, on, "the append-only file is off: a crash loses every message since the last snapshot")
 	}
-	fsync, fsyncTold := n.config["appendfsync"]
+	fsync, fsyncTold := n.Config["appendfsync"]
 	switch {
 	case told && aof != "1":
 		e.note(checkFsync, levelOK, "", "no append-only file to sync")
@@ -72,14 +72,14 @@ func (e *examination) persistence(n node) {
 	}
 }
 
-func (e *examination) replicas(n node) {
-	role, ok := n.info["role"]
+func (e *examination) replicas(n Server) {
+	role, ok := n.Info["role"]
 	if !ok {
 		e.hidden(checkReplicas, "INFO replication")
 		return
 	}
 	total, online := 0, 0
-	for name, value := range n.info {
+	for name, value := range n.Info {
 		if number, of := strings.CutPrefix(name, "slave"); of {
 			if _, err := strconv.Atoi(number); err == nil {
 				total++
@@ -89,7 +89,7 @@ func (e *examination) replicas(n node) {
 			}
 		}
 	}
-	switch least := n.config["min-replicas-to-write"]; {
+	switch least := n.Config["min-replicas-to-write"]; {
 	case role != "master":
 		e.note(checkReplicas, levelFail, "Connect to the master, by Sentinel or cluster URL where there is one.", "this server is a replica: it takes no messages")
 	case total == 0:
@@ -103,12 +103,12 @@ func (e *examination) replicas(n node) {
 	}
 }
 
-func (e *examination) version(n node) {
-	if v := n.info["valkey_version"]; v != "" { // redis_version there is what it is compatible with
+func (e *examination) version(n Server) {
+	if v := n.Info["valkey_version"]; v != "" { // redis_version there is what it is compatible with
 		e.note(checkVersion, levelOK, "", "Valkey %s", v)
 		return
 	}
-	v := n.info["redis_version"]
+	v := n.Info["redis_version"]
 	var part [3]int
 	for i, s := range strings.SplitN(v, ".", 3) {
 		part[i], _ = strconv.Atoi(s) // "" and what is no number count as 0
@@ -118,7 +118,7 @@ func (e *examination) version(n node) {
 		e.hidden(checkVersion, "INFO server")
 	case part[0] < 6 || part[0] == 6 && part[1] < 2:
 		e.note(checkVersion, levelFail, "Upgrade to Redis 6.2 or later, or to Valkey.", "Redis %s lacks commands that everything depends on", v)
-	case part[0] == 7 && part[1] == 2 && part[2] < 7 && n.info["cluster_enabled"] == "1":
+	case part[0] == 7 && part[1] == 2 && part[2] < 7 && n.Info["cluster_enabled"] == "1":
 		e.note(checkVersion, levelWarn, "Upgrade to 7.2.7 or later before slots are moved.",
 			"Redis %s may crash when a slot migrates whose stream is being read", v)
 	default:
@@ -126,9 +126,9 @@ func (e *examination) version(n node) {
 	}
 }
 
-func (e *examination) memory(n node) {
-	used, err := strconv.ParseFloat(n.info["used_memory"], 64)
-	limit, err2 := strconv.ParseFloat(n.info["maxmemory"], 64)
+func (e *examination) memory(n Server) {
+	used, err := strconv.ParseFloat(n.Info["used_memory"], 64)
+	limit, err2 := strconv.ParseFloat(n.Info["maxmemory"], 64)
 	if err != nil || err2 != nil {
 		e.hidden(checkMemory, "INFO memory")
 		return

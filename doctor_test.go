@@ -235,8 +235,19 @@ func TestDoctorUnknown(t *testing.T) {
 		d.found(check, "unknown", "is missing or refused")
 	}
 	d.found("dead letters", "warn", "")
+	some, err := d.admin.Servers(t.Context())
+	d.must(err)
+	d.equal("refused", fmt.Sprint(some), "[{ map[] map[]}]")
+	said.refuse = nil
+	all, err := d.admin.Servers(t.Context())
+	d.must(err)
+	if one := all[0]; len(all) != 1 || one.Addr != "" || one.Info["role"] != "master" || one.Config["appendfsync"] == "" {
+		t.Errorf("servers: %v", all)
+	}
 	server.Kill()
-	_, err := d.admin.Doctor(t.Context())
+	_, err = d.admin.Doctor(t.Context())
+	d.is(err, xstreamq.ErrUnavailable)
+	_, err = d.admin.Servers(t.Context())
 	d.is(err, xstreamq.ErrUnavailable)
 }
 

@@ -115,11 +115,20 @@ func (g *GroupAdmin) Seek(ctx context.Context, to Position) error {
 	return nil
 }
 
-// pauseFlag is what the pause key holds.
-type pauseFlag struct {
-	Reason string `json:"reason"`
-	Since  string `json:"since"`
-	Until  string `json:"until,omitempty"` // RFC 3339; without it until Resume
+// Pause is why a group is paused.
+type Pause struct {
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`          // by the server's clock
+	Until  time.Time `json:"until,omitzero"` // zero: until Resume
+}
+
+// readPause reads what the pause key holds. What is none of ours pauses too: it is the reason, as it stands.
+func readPause(flag string) *Pause {
+	var p Pause
+	if json.Unmarshal([]byte(flag), &p) != nil {
+		return &Pause{Reason: flag}
+	}
+	return &p
 }
 
 // Pause stops the group's workers from reading, within about a second; handlers that run go on, and what fails is still
@@ -136,9 +145,9 @@ func (g *GroupAdmin) Pause(ctx context.Context, reason string, d time.Duration) 
 	if err != nil {
 		return serverError(g.op("pause"), err)
 	}
-	flag := pauseFlag{Reason: reason, Since: now.UTC().Format(time.RFC3339Nano)}
+	flag := Pause{Reason: reason, Since: now.UTC()}
 	if d > 0 {
-		flag.Until = now.Add(d).UTC().Format(time.RFC3339Nano)
+		flag.Until = now.Add(d).UTC()
 	}
 	text, err := json.Marshal(flag)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 func newRecord(stream string, m wire.Message) Record {
 	r := Record{
 		ID: m.ID, EntryID: m.EntryID, Stream: stream, PublishedAt: wire.Time(m.ID),
-		Attempts: m.RC, Lost: m.Lost, Headers: wire.ParseHeaders(m.Headers), Fields: wire.Unknown(m.Fields),
+		Attempts: m.RC, Lost: m.Lost, Error: m.Err, Headers: wire.ParseHeaders(m.Headers), Fields: wire.Unknown(m.Fields),
 	}
 	if m.HasBody {
 		r.Body = []byte(m.Body)

@@ -128,7 +128,7 @@ var whyCases = []struct {
 	{"paused by hand", func(d *desk) string {
 		d.do("set", d.k.Paused, "wait\x07")
 		return d.add(d.k.Main, "5-0", "body", "x")
-	}, "waiting ahead=0 id=5-0 entry=5-0\nWaits in the stream, next to be read. The group is paused: \"wait\\a\". Resume it to go on."},
+	}, "waiting ahead=0 id=5-0 entry=5-0\nWaits in the stream, next to be read. The group is paused, until somebody resumes it: \"wait\\a\"."},
 
 	{"no worker ever", func(d *desk) string {
 		return d.add(d.k.Main, "5-0", "body", "x")

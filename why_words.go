@@ -1,7 +1,6 @@
 package xstreamq
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -145,19 +144,16 @@ func (q *inquiry) obstacle() string {
 }
 
 func (q *inquiry) paused() string {
-	var f pauseFlag
-	if json.Unmarshal([]byte(q.pause), &f) != nil {
-		return "The group is paused: " + quoted(q.pause) + ". Resume it to go on."
-	}
+	f := readPause(q.pause)
 	text := "The group is paused"
-	if t, err := time.Parse(time.RFC3339, f.Since); err == nil {
-		text = "The group has been paused since " + q.when(t)
+	if !f.Since.IsZero() {
+		text = "The group has been paused since " + q.when(f.Since)
 	}
-	until := ", until somebody resumes it"
-	if t, err := time.Parse(time.RFC3339, f.Until); err == nil {
-		until = ", until " + q.when(t) + " or until somebody resumes it"
+	text += ", until "
+	if !f.Until.IsZero() {
+		text += q.when(f.Until) + " or until "
 	}
-	text += until
+	text += "somebody resumes it"
 	if f.Reason != "" {
 		text += ": " + quoted(f.Reason)
 	}

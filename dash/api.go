@@ -2,6 +2,7 @@ package dash
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -179,7 +180,9 @@ func (h *Handler) getPending(_ http.ResponseWriter, r *http.Request, verb Verb) 
 	if err != nil {
 		return nil, err
 	}
-	list, err := h.admin.Group(a.Stream, a.Group).Pending(r.Context(), page)
+	list, err := once(r.Context(), h.shared, fmt.Sprintf("pending %q %q %v", a.Stream, a.Group, page), func(ctx context.Context) ([]xstreamq.PendingEntry, error) {
+		return h.admin.Group(a.Stream, a.Group).Pending(ctx, page)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +213,7 @@ func (h *Handler) getConsumers(_ http.ResponseWriter, r *http.Request, verb Verb
 	if err != nil {
 		return nil, err
 	}
-	list, err := h.admin.Group(a.Stream, a.Group).Consumers(r.Context())
+	list, err := once(r.Context(), h.shared, fmt.Sprintf("consumers %q %q", a.Stream, a.Group), h.admin.Group(a.Stream, a.Group).Consumers)
 	if err != nil {
 		return nil, err
 	}

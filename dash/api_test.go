@@ -72,13 +72,22 @@ func TestNamesAreTheCommandLines(t *testing.T) {
 	if got := keysOf(s.ok(s.get("/api/compaction" + q("stream", "orders"))).(object)); got != "floor held_by removed retain_ms" {
 		t.Errorf("compaction has %s", got)
 	}
-	found := s.ok(s.get("/api/server")).(object)["doctor"].([]any)
+	server := s.ok(s.get("/api/server")).(object)
+	found := server["doctor"].([]any)
 	if got := keysOf(found[0].(object)); got != "check detail fix level" {
 		t.Errorf("doctor has %s", got)
 	}
+	one := server["servers"].([]any)[0].(object)
+	if got := keysOf(one); got != "addr aof changes_since_save clients commands_per_second errors eviction fsync memory_bytes memory_most_bytes memory_peak_bytes "+
+		"replicas replicas_online role save saved_at uptime_ms version" {
+		t.Errorf("servers has %s", got)
+	}
+	if one["role"] != "master" || number(one["memory_bytes"]) < 1<<16 || one["aof"] == nil || one["fsync"] == nil || one["version"] == "" {
+		t.Errorf("servers: %v", one)
+	}
 	ls := s.ok(s.get("/api/ls?history=5")).(object)
 	row := ls["groups"].([]any)[0].(object)
-	if got := keysOf(row); got != "consumers dead delayed group in_rate lag length oldest_ms out_rate paused pending retry retrying stream" {
+	if got := keysOf(row); got != "consumers dead delayed group in_rate lag length oldest_ms out_rate pause paused pending retry retrying stream" {
 		t.Errorf("ls has %s", got)
 	}
 	if got := len(ls["history"].([]any)[0].([]any)); got < 1 {
@@ -167,6 +176,11 @@ func TestVerbs(t *testing.T) {
 	s.ok(s.post("/api/pause", object{"stream": "orders", "group": "billing", "reason": "deploy", "for": "10m"}))
 	if d, err := g.Depth(ctx); err != nil || !d.Paused {
 		t.Errorf("not paused: %v, %v", d, err)
+	}
+	pause := func() any { return s.ok(s.get("/api/ls")).(object)["groups"].([]any)[0].(object)["pause"] }
+	s.eventually(func() bool { return pause() != nil }, "the pause is in the list")
+	if p := pause().(object); keysOf(p) != "reason since until" || p["reason"] != "deploy" {
+		t.Errorf("pause: %v", p)
 	}
 	s.ok(s.post("/api/resume", object{"stream": "orders", "group": "billing"}))
 	if d, err := g.Depth(ctx); err != nil || d.Paused {

@@ -83,6 +83,7 @@ type Handler struct {
 	log     *slog.Logger
 	origin  *http.CrossOriginProtection
 	sampler *sampler
+	shared  *shared
 	tasks   *tasks
 	ctx     context.Context //nolint:containedctx // the life of tasks and streams, which outlast requests
 	close   context.CancelFunc
@@ -105,6 +106,7 @@ func New(admin *xstreamq.Admin, cfg Config) *Handler {
 	}
 	h.ctx, h.close = context.WithCancel(context.Background())
 	h.sampler = newSampler(h.ctx, admin.Depths, cfg.Interval)
+	h.shared = newShared(h.ctx, cfg.Interval)
 	h.tasks = newTasks(h.ctx)
 	return h
 }

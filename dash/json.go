@@ -54,8 +54,12 @@ func (h *Handler) shown(r *http.Request, rec xstreamq.Record, group, lastError s
 }
 
 func (h *Handler) record(r *http.Request, rec xstreamq.Record, group string, form bodyForm) messageJSON {
-	m, redacted := h.shown(r, rec, group, "")
-	return fill(messageJSON{Attempt: rec.Attempts + 1, DueAt: stampPtr(rec.DueAt)}, rec, m, redacted, form)
+	m, redacted := h.shown(r, rec, group, rec.Error)
+	j := messageJSON{Attempt: rec.Attempts + 1, DueAt: stampPtr(rec.DueAt)}
+	if m.Error != "" {
+		j.Error = &m.Error
+	}
+	return fill(j, rec, m, redacted, form)
 }
 
 func (h *Handler) deadLetter(r *http.Request, d xstreamq.DeadLetter, form bodyForm) messageJSON {

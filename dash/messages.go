@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/xstreamq/xstreamq"
 )
@@ -44,7 +43,12 @@ func (h *Handler) getDelayed(_ http.ResponseWriter, r *http.Request, verb Verb) 
 func (h *Handler) getRetrying(_ http.ResponseWriter, r *http.Request, verb Verb) (any, error) {
 	p := query(r)
 	group := p.needed("group")
-	return h.recordsPage(r, verb, group, p, h.admin.Group(p.text("stream"), group).Retrying)
+	stream := p.text("stream")
+	return h.recordsPage(r, verb, group, p, func(ctx context.Context, page xstreamq.Page) (xstreamq.Records, error) {
+		return once(ctx, h.shared, fmt.Sprintf("retrying %q %q %v", stream, group, page), func(ctx context.Context) (xstreamq.Records, error) {
+			return h.admin.Group(stream, group).Retrying(ctx, page)
+		})
+	})
 }
 
 func (h *Handler) getMessage(_ http.ResponseWriter, r *http.Request, verb Verb) (any, error) {
@@ -164,32 +168,17 @@ func (h *Handler) getCompaction(_ http.ResponseWriter, r *http.Request, verb Ver
 	if err != nil {
 		return nil, err
 	}
-	c, err := h.admin.Stream(a.Stream).Compact(r.Context(), true)
-	if err != nil {
-		return nil, err
-	}
-	out := compaction(c)
-	var retain time.Duration
-	if retain, err = h.admin.Stream(a.Stream).Retention(r.Context()); err != nil {
-		return nil, err
-	}
-	out.RetainMS = msPtr(retain)
-	return out, nil
-}
-
-type serverJSON struct {
-	Doctor []xstreamq.Finding `json:"doctor"`
-}
-
-func (h *Handler) getServer(_ http.ResponseWriter, r *http.Request, verb Verb) (any, error) {
-	if _, err := h.allowed(r, verb, query(r), "", "", ""); err != nil {
-		return nil, err
-	}
-	findings, err := h.admin.Doctor(r.Context())
-	if findings == nil {
-		findings = []xstreamq.Finding{}
-	}
-	return serverJSON{findings}, err
+	return once(r.Context(), h.shared, fmt.Sprintf("compaction %q", a.Stream), func(ctx context.Context) (out compactionJSON, err error) {
+		s := h.admin.Stream(a.Stream)
+		c, err := s.Compact(ctx, true)
+		if err != nil {
+			return out, err
+		}
+		out = compaction(c)
+		retain, err := s.Retention(ctx)
+		out.RetainMS = msPtr(retain)
+		return out, err
+	})
 }
 
 func (h *Handler) getTasks(_ http.ResponseWriter, r *http.Request, verb Verb) (any, error) {

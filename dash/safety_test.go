@@ -1,16 +1,16 @@
 package dash_test
 
 import (
+	"encoding/json"
 	"errors"
-	"io"
-	"log/slog"
+	"fmt"
 	"maps"
-	"net"
 	"net/http"
-	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,8 +18,8 @@ import (
 	"github.com/xstreamq/xstreamq/dash"
 )
 
-// writes are all POSTs, with what they take.
-func writes(id string) map[string]object {
+// bodies are what each POST takes.
+func bodies(id string) map[string]object {
 	sg := func(more object) object {
 		o := object{"stream": "orders", "group": "billing"}
 		maps.Copy(o, more)
@@ -32,79 +32,137 @@ func writes(id string) map[string]object {
 	}
 }
 
-var readPaths = []string{
-	"config", "ls", "live", "depth", "pending", "consumers", "retrying", "peek", "get", "why", "delayed", "dlq", "dlq/show", "compaction", "server", "tasks",
+// guarded is a site with one of everything that a verb could change, and what says that nothing was.
+func guarded(t *testing.T, cfg dash.Config) (s *site, in map[string]object, unchanged func()) {
+	t.Helper()
+	s = newSite(t, cfg)
+	g := s.group("orders", "billing")
+	s.publish("orders", `1`)
+	later := s.publish("orders", `1`, xstreamq.Delay(time.Hour))
+	in = bodies(s.die("orders", "billing", "retries", "x", "1"))
+	in["delayed/cancel"]["id"] = later
+	before, err := g.Depth(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, in, func() {
+		t.Helper()
+		after, err := g.Depth(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		before.Lag, after.Lag, before.Oldest, after.Oldest = nil, nil, 0, 0
+		before.Read, after.Read = nil, nil
+		if before != after {
+			t.Errorf("something was changed: %+v, was %+v", after, before)
+		}
+	}
 }
 
+// Of every route there is: read-only refuses what changes something, and answers the rest.
 func TestReadOnlyIsTheServers(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, dash.Config{ReadOnly: true})
-	s.group("orders", "billing")
-	id := s.die("orders", "billing", "retries", "x", "1")
-	for path, in := range writes(id) {
-		if path == "tasks/cancel" {
-			continue // there can be none
+	s, in, unchanged := guarded(t, dash.Config{ReadOnly: true})
+	gets, posts := dash.Routes()
+	for path, verb := range posts {
+		if in[path] == nil {
+			t.Fatalf("no test for POST %s: say what it takes", path)
 		}
-		s.refused(s.post("/api/"+path, in), http.StatusForbidden, path)
+		if !verb.Changes() {
+			t.Errorf("%s is a POST, and its verb %s changes nothing", path, verb)
+		}
+		s.refused(s.post("/api/"+path, in[path]), http.StatusForbidden, path)
 	}
-	if s.dead("orders", "billing") != 1 {
-		t.Error("a read-only dashboard changed something")
+	for path, verb := range gets {
+		if verb.Changes() {
+			t.Errorf("%s is a GET, and its verb %s changes something", path, verb)
+		}
 	}
+	unchanged()
 	if c := s.ok(s.get("/api/config")).(object); c["read_only"] != true {
 		t.Errorf("config: %v", c)
 	}
 }
 
-// Every path is asked for by its verb, and a refused one does nothing.
+// Every route is asked for by its verb, and a refused one does nothing.
 func TestAuthorizeIsAskedForEveryVerb(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	asked := map[dash.Verb]dash.Action{}
-	s := newSite(t, dash.Config{Authorize: func(_ *http.Request, a dash.Action) error {
+	var asked []dash.Action
+	s, in, unchanged := guarded(t, dash.Config{Authorize: func(_ *http.Request, a dash.Action) error {
 		mu.Lock()
 		defer mu.Unlock()
-		asked[a.Verb] = a
+		asked = append(asked, a)
 		return errors.New("not for you")
 	}})
-	s.group("orders", "billing")
-	id := s.die("orders", "billing", "retries", "x", "1")
-	for _, path := range readPaths {
-		a := s.get("/api/" + path + q("stream", "orders", "group", "billing", "id", "1-1"))
-		s.refused(a, http.StatusForbidden, path)
+	gets, posts := dash.Routes()
+	once := func(what string, verb dash.Verb, a answer) dash.Action {
+		t.Helper()
+		s.refused(a, http.StatusForbidden, what)
 		if !strings.Contains(string(a.body), "not for you") {
-			t.Errorf("%s: %s", path, a.body)
+			t.Errorf("%s: %s", what, a.body)
 		}
+		mu.Lock()
+		defer mu.Unlock()
+		defer func() { asked = nil }()
+		if len(asked) != 1 || asked[0].Verb != verb {
+			t.Fatalf("%s was asked for as %+v, want %s, once", what, asked, verb)
+		}
+		return asked[0]
 	}
-	for path, in := range writes(id) {
-		want := http.StatusForbidden
-		if path == "tasks/cancel" {
-			want = http.StatusNotFound // whose it would be is not known
+	for path, verb := range gets {
+		once(path, verb, s.get("/api/"+path+q("stream", "orders", "group", "billing", "id", "1-1")))
+	}
+	for path, verb := range posts {
+		a := once(path, verb, s.post("/api/"+path, in[path]))
+		if path != "tasks/cancel" && a.Stream != "orders" {
+			t.Errorf("%s was asked for as %+v", path, a)
 		}
-		s.refused(s.post("/api/"+path, in), want, path)
+		switch verb {
+		case dash.VerbRedrive:
+			if a.Group != "billing" || !slices.Equal(a.IDs, in[path]["ids"].([]string)) {
+				t.Errorf("redrive was asked for as %+v", a)
+			}
+		case dash.VerbPurge:
+			if a.Filter == nil || !a.Filter.All {
+				t.Errorf("purge was asked for as %+v", a)
+			}
+		case dash.VerbCancelTask:
+			if a.Task != "x" {
+				t.Errorf("cancel-task was asked for as %+v", a)
+			}
+		}
 	}
 	if a := s.get("/"); a.status != http.StatusForbidden {
 		t.Errorf("the page: %d", a.status)
 	}
-	if s.dead("orders", "billing") != 1 {
-		t.Error("a refused verb was done")
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	for _, v := range []dash.Verb{
-		dash.VerbOpen, dash.VerbList, dash.VerbDepth, dash.VerbPending, dash.VerbConsumers, dash.VerbRetrying, dash.VerbPeek, dash.VerbGet, dash.VerbWhy,
-		dash.VerbDelayed, dash.VerbDeadList, dash.VerbCompaction, dash.VerbServer, dash.VerbTasks,
-		dash.VerbPause, dash.VerbResume, dash.VerbCancel, dash.VerbRedrive, dash.VerbEdit, dash.VerbPurge, dash.VerbCompact,
-	} {
-		if _, ok := asked[v]; !ok {
-			t.Errorf("nobody was asked for %s", v)
+	unchanged()
+}
+
+// Who may redrive may not by that cancel what another has begun.
+func TestCancellingATaskIsAVerbOfItsOwn(t *testing.T) {
+	t.Parallel()
+	var may atomic.Bool
+	s := newSite(t, dash.Config{Authorize: func(_ *http.Request, a dash.Action) error {
+		if a.Verb == dash.VerbCancelTask && (!may.Load() || a.Stream != "orders" || a.Group != "billing" || a.Task == "") {
+			return errors.New("not for you")
 		}
+		return nil
+	}})
+	s.group("orders", "billing")
+	for range 20 {
+		s.die("orders", "billing", "retries", "timeout", "1")
 	}
-	if a := asked[dash.VerbRedrive]; a.Stream != "orders" || a.Group != "billing" || !slices.Equal(a.IDs, []string{id}) {
-		t.Errorf("redrive was asked for as %+v", a)
+	in := object{"stream": "orders", "group": "billing", "filter": object{"all": true}, "rate": 0.5}
+	id := s.ok(s.post("/api/dlq/redrive", in)).(object)["task"].(object)["id"].(string)
+	state := func() any { return s.ok(s.get("/api/tasks" + q("id", id))).(object)["state"] }
+	s.refused(s.post("/api/tasks/cancel", object{"id": id}), http.StatusForbidden, "cancelling")
+	if got := state(); got != "running" {
+		t.Errorf("a task whose cancelling was refused is %v", got)
 	}
-	if a := asked[dash.VerbPurge]; a.Filter == nil || !a.Filter.All {
-		t.Errorf("purge was asked for as %+v", a)
-	}
+	may.Store(true)
+	s.ok(s.post("/api/tasks/cancel", object{"id": id}))
+	s.eventually(func() bool { return state() == "cancelled" }, "cancelled")
 }
 
 func TestAudit(t *testing.T) {
@@ -182,155 +240,38 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-func TestOtherSitesAreRefused(t *testing.T) {
+// Of every route: what another site sends, and what comes by another method, changes nothing.
+func TestOtherSitesAndMethodsAreRefused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, dash.Config{})
-	s.group("orders", "billing")
-	id := s.die("orders", "billing", "retries", "x", "1")
-	for path, in := range map[string]string{"dlq/purge": `{"stream":"orders","group":"billing","ids":["` + id + `"]}`, "pause": `{"stream":"orders","group":"billing"}`} {
+	s, in, unchanged := guarded(t, dash.Config{})
+	gets, posts := dash.Routes()
+	for path := range posts {
+		body, err := json.Marshal(in[path])
+		if err != nil {
+			t.Fatal(err)
+		}
 		for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
-			req := s.request(http.MethodPost, "/api/"+path, in)
+			req := s.request(http.MethodPost, "/api/"+path, string(body))
 			req.Header.Set(name, value)
 			s.refused(s.do(req), http.StatusForbidden, path+" with "+name)
 		}
-		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodOptions} {
-			if a := s.do(s.request(method, "/api/"+path+q("stream", "orders", "group", "billing", "ids", id), "")); a.status != http.StatusMethodNotAllowed {
-				t.Errorf("%s %s: %d", method, path, a.status)
+		query := url.Values{}
+		for name, v := range in[path] {
+			query.Set(name, fmt.Sprint(v))
+		}
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
+			if a := s.do(s.request(method, "/api/"+path+"?"+query.Encode(), "")); a.status != http.StatusMethodNotAllowed || a.head.Get("Allow") != http.MethodPost {
+				t.Errorf("%s %s: %d, allowed %q", method, path, a.status, a.head.Get("Allow"))
 			}
 		}
 	}
-	for _, path := range readPaths {
-		if a := s.post("/api/"+path, object{}); a.status != http.StatusMethodNotAllowed && a.status != http.StatusNotFound {
+	for path := range gets {
+		if a := s.post("/api/"+path, object{}); a.status != http.StatusMethodNotAllowed {
 			t.Errorf("POST %s: %d", path, a.status)
 		}
 	}
 	if a := s.post("/", object{}); a.status != http.StatusMethodNotAllowed {
 		t.Errorf("POST /: %d", a.status)
 	}
-	if d := s.ok(s.get("/api/depth" + q("stream", "orders", "group", "billing"))).(object); d["paused"] != false || s.dead("orders", "billing") != 1 {
-		t.Error("something was changed")
-	}
-}
-
-func TestUnknownHostIsRefusedOnLoopback(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, dash.Config{Hosts: []string{"queues.internal"}})
-	for host, want := range map[string]int{
-		"localhost": 200, "LocalHost:80": 200, "127.0.0.1:1": 200, "[::1]:80": 200, "queues.internal": 200, "queues.internal:443": 200,
-		"evil.example": 421, "127.0.0.1.evil.example": 421, "10.0.0.1": 421, "queues.internal.evil.example": 421,
-	} {
-		for _, path := range []string{"/", "/api/config", "/assets/app.js"} {
-			req := s.request(http.MethodGet, path, "")
-			req.Host = host
-			if a := s.do(req); a.status != want {
-				t.Errorf("%s with Host %s: %d, want %d", path, host, a.status, want)
-			}
-		}
-	}
-	// Elsewhere the network, not the name, says who may come.
-	rec := httptest.NewRecorder()
-	req := httptest.NewRequest(http.MethodGet, "http://anything.example/api/config", nil)
-	s.dash.ServeHTTP(rec, req.WithContext(contextWithLocal(req.Context(), &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 80})))
-	if rec.Code != http.StatusOK {
-		t.Errorf("not on loopback: %d", rec.Code)
-	}
-}
-
-func TestHeaders(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, dash.Config{})
-	for _, path := range []string{"/", "/api/config", "/assets/app.js", "/assets/app.css"} {
-		a := s.get(path)
-		if a.status != http.StatusOK {
-			t.Errorf("%s: %d", path, a.status)
-		}
-		csp := a.head.Get("Content-Security-Policy")
-		if !strings.Contains(csp, "default-src 'none'") || !strings.Contains(csp, "frame-ancestors 'none'") || strings.Contains(csp, "unsafe") || strings.Contains(csp, "http") {
-			t.Errorf("%s: CSP %q", path, csp)
-		}
-		if a.head.Get("X-Content-Type-Options") != "nosniff" || a.head.Get("Cache-Control") == "" {
-			t.Errorf("%s: %v", path, a.head)
-		}
-	}
-	page := string(s.get("/").body)
-	for _, bad := range []string{"<script>", " onclick=", " style=", "http://", "https://", "//cdn"} {
-		if strings.Contains(page, bad) {
-			t.Errorf("the page has %q, which the CSP or a network without the Internet would refuse", bad)
-		}
-	}
-	first := s.get("/assets/app.js")
-	req := s.request(http.MethodGet, "/assets/app.js", "")
-	req.Header.Set("If-None-Match", first.head.Get("ETag"))
-	if a := s.do(req); a.status != http.StatusNotModified {
-		t.Errorf("asked again with its ETag: %d", a.status)
-	}
-}
-
-// Any prefix will do, stripped or not; a path without its slash is led to the one with it.
-func TestPrefixes(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, dash.Config{})
-	mux := http.NewServeMux()
-	mux.Handle("/", s.dash)
-	mux.Handle("/ops/queues/", s.dash)
-	mux.Handle("/ops/api/", s.dash)
-	mux.Handle("/stripped/", http.StripPrefix("/stripped", s.dash))
-	mux.Handle("/bare", http.StripPrefix("/bare", s.dash))
-	web := httptest.NewServer(mux)
-	defer web.Close()
-	client := http.Client{Transport: http.DefaultTransport}
-	for _, prefix := range []string{"/", "/ops/queues/", "/ops/api/", "/stripped/"} {
-		for _, path := range []string{"", "?page=dead&stream=a", "assets/app.js", "api/config"} {
-			res, err := client.Get(web.URL + prefix + path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			body, _ := io.ReadAll(res.Body)
-			res.Body.Close()
-			kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
-			want := map[string]string{"assets/app.js": "text/javascript", "api/config": "application/json"}[path]
-			if want == "" {
-				want = "text/html"
-			}
-			if res.StatusCode != http.StatusOK || kind != want || len(body) == 0 {
-				t.Errorf("%s%s: %d %s", prefix, path, res.StatusCode, kind)
-			}
-		}
-	}
-	for from, to := range map[string]string{"/bare?page=dead": "./bare/?page=dead", "/ops/queues/x": "./x/"} {
-		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, web.URL+from, nil)
-		res, err := http.DefaultTransport.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		if res.StatusCode != http.StatusPermanentRedirect || res.Header.Get("Location") != to {
-			t.Errorf("%s: %d to %q, want %q", from, res.StatusCode, res.Header.Get("Location"), to)
-		}
-	}
-	for _, path := range []string{"/favicon.ico", "/assets/nosuch.js", "/assets/../dash.go"} {
-		if a := s.get(path); a.status != http.StatusNotFound {
-			t.Errorf("%s: %d", path, a.status)
-		}
-	}
-}
-
-func TestZeroConfigNeedsNoLogger(t *testing.T) {
-	t.Parallel()
-	c, err := xstreamq.Open("redis://127.0.0.1:1", xstreamq.WithLogger(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	h := dash.New(c.Admin(), dash.Config{})
-	defer h.Close()
-	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/", nil))
-	if rec.Code != http.StatusOK {
-		t.Errorf("status %d", rec.Code)
-	}
+	unchanged()
 }

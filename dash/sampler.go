@@ -29,10 +29,11 @@ type point struct {
 // row is one group in a snapshot: the counts of the command line's depth, and rates.
 type row struct {
 	xstreamq.Depth
-	Consumers int64    `json:"consumers"`
-	OldestMS  int64    `json:"oldest_ms"`
-	InRate    *float64 `json:"in_rate"`  // messages a second; null: not known yet
-	OutRate   *float64 `json:"out_rate"` // done a second
+	Pause     *xstreamq.Pause `json:"pause"` // null: not paused
+	Consumers int64           `json:"consumers"`
+	OldestMS  int64           `json:"oldest_ms"`
+	InRate    *float64        `json:"in_rate"`  // messages a second; null: not known yet
+	OutRate   *float64        `json:"out_rate"` // done a second
 }
 
 // snapshot is the state of all groups at one moment. It is never changed.
@@ -153,7 +154,7 @@ func (s *sampler) forget() {
 }
 
 func (s *sampler) addRow(d xstreamq.Depth, at time.Time) row {
-	out := row{Depth: d, Consumers: d.Consumers, OldestMS: d.Oldest.Milliseconds()}
+	out := row{Depth: d, Pause: d.Pause, Consumers: d.Consumers, OldestMS: d.Oldest.Milliseconds()}
 	if d.Group == "" {
 		return out
 	}

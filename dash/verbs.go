@@ -15,6 +15,7 @@ func (h *Handler) act(r *http.Request, a Action, do func() error) error {
 	err := h.authorize(r, a)
 	if err == nil {
 		err = do()
+		h.shared.forget()
 	}
 	h.told(r, a, err)
 	return err
@@ -238,11 +239,11 @@ func (h *Handler) postCancelTask(w http.ResponseWriter, r *http.Request, verb Ve
 	if err := readBody(w, r, &in); err != nil {
 		return nil, err
 	}
-	t, err := h.tasks.get(in.ID)
-	if err == nil {
-		err = h.act(r, Action{Verb: verb, Stream: t.Stream, Group: t.Group, IDs: []string{in.ID}, Task: in.ID}, func() error {
-			return h.tasks.stop(in.ID)
-		})
-	}
-	return cancelledJSON{true}, err
+	t, err := h.tasks.get(in.ID) // whose one that is gone was is not known: it is asked for without
+	return cancelledJSON{true}, h.act(r, Action{Verb: verb, Stream: t.Stream, Group: t.Group, IDs: []string{in.ID}, Task: in.ID}, func() error {
+		if err != nil {
+			return err
+		}
+		return h.tasks.stop(in.ID)
+	})
 }

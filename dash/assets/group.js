@@ -2,7 +2,7 @@
 import { h, fill, text, link } from './dom.js';
 import { get, post } from './api.js';
 import { due, num, plural, preview, span, time } from './format.js';
-import { watch } from './live.js';
+import { holding, watch } from './live.js';
 import { chart, follow } from './chart.js';
 import { confirm, copyButton, empty, errorBox, field, heading, pager, table, tell, toast } from './ui.js';
 import { taskCard } from './tasks.js';
@@ -27,6 +27,8 @@ export default async function group(main, params, ctx) {
   }
   const points = first.history[0];
   const state = h('span');
+  const notice = h('div', { class: 'notice', hidden: true, 'data-pause': '' });
+  let pause_; // as it is shown
   const toggle = h('button', { class: 'btn', type: 'button', disabled: !ctx.canWrite, title: ctx.canWrite ? null : 'This dashboard is read-only', onclick: () => (now.paused ? resume() : pause()) });
 
   async function pause() {
@@ -47,7 +49,6 @@ export default async function group(main, params, ctx) {
   function take(sample, old) {
     const g = sample.groups[0];
     if (!g) return;
-    const paused = now.paused;
     now = g;
     if (!old) follow(points, sample, g);
     text(tiles.lag, num(g.lag)); text(tiles.pending, num(g.pending)); text(tiles.retry, num(g.retry)); text(tiles.retrying, num(g.retrying));
@@ -55,26 +56,62 @@ export default async function group(main, params, ctx) {
     tiles.dead.parentNode.classList.toggle('bad', g.dead > 0);
     tiles.oldest.parentNode.classList.toggle('warn', g.oldest_ms > 300000);
     for (const c of [rates, work, bad]) c.set(points);
-    if (old || paused !== g.paused) {
+    const flag = JSON.stringify(g.pause);
+    if (flag !== pause_) {
+      pause_ = flag;
       fill(state, g.paused ? h('span', { class: 'pill warn' }, 'paused') : null);
       text(toggle, g.paused ? 'Resume' : 'Pause');
+      notice.hidden = !g.paused;
+      fill(notice, pauseText(g.pause));
     }
   }
   fill(main, heading(ctx, 'group', sg, name, state, toggle),
     h('div', { class: 'tiles' }, tile('lag', 'waiting', link('messages', sg)), tile('pending', 'in flight', link('group', { ...sg, show: 'pending' })), tile('retry', 'due again'),
       tile('retrying', 'retrying', link('group', { ...sg, show: 'retrying' })), tile('dead', 'dead', link('dead', sg)), tile('delayed', 'delayed', link('delayed', sg)), tile('oldest', 'oldest'), tile('length', 'entries kept')),
-    await taskCard(ctx, sg),
+    notice, await taskCard(ctx, sg),
     h('div', { class: 'charts' }, rates.el, work.el, bad.el));
   take(first, true);
 
   // The parts below are read beside each other; one that fails shows its own error.
-  const parts = await Promise.all([consumersCard, pendingCard, retryingCard, compactionCard].map((f) => f(ctx, params, sg, () => now).catch((err) => {
+  const make = (f) => f(ctx, params, sg).catch((err) => {
     if (err.name === 'AbortError') throw err;
     return h('section', { class: 'card' }, h('div', { class: 'body' }, errorBox(err)));
-  })));
-  main.append(h('div', { class: 'cols' }, parts[0], parts[3]), parts[1], parts[2]);
-  watch(sg, take);
+  });
+  const makers = [consumersCard, compactionCard, pendingCard, retryingCard];
+  const parts = await Promise.all(makers.map(make));
+  main.append(h('div', { class: 'cols' }, parts[0], parts[1]), parts[2], parts[3]);
+
+  // They are read again while samples come, but for one that somebody is at: rows do not move under a hand.
+  let reading = false, read = Date.now();
+  async function again() {
+    if (reading || Date.now() - read < 2 * ctx.config.interval_ms) return;
+    reading = true;
+    try {
+      await Promise.all(makers.map(async (f, i) => {
+        if (busy(parts[i])) return;
+        const next = await make(f);
+        if (busy(parts[i]) || holding()) return;
+        parts[i].replaceWith(next);
+        parts[i] = next;
+      }));
+    } catch { /* the page was left */ }
+    reading = false;
+    read = Date.now();
+  }
+  watch(sg, (sample) => { take(sample); if (!sample.error) again(); });
   if (params.get('show')) requestAnimationFrame(() => { const el = document.getElementById('at-' + params.get('show')); if (el) el.scrollIntoView({ block: 'start' }); });
+}
+
+/** busy says that somebody points at it, stands in it, or marks its text. */
+function busy(el) {
+  const mark = getSelection();
+  return el.matches(':hover') || el.contains(document.activeElement) || el.querySelector('tr.at') !== null || (!mark.isCollapsed && mark.containsNode(el, true));
+}
+
+function pauseText(p) {
+  if (!p) return [];
+  const since = Date.parse(p.since) > 0, until = p.until && Date.parse(p.until) > 0;
+  return [h('b', null, 'Paused'), since ? [' since ', time(p.since)] : null, ', until ', until ? [time(p.until), ' or until '] : null, 'somebody resumes it', p.reason ? [': ', h('b', null, p.reason)] : '. No reason was given.'];
 }
 
 async function consumersCard(ctx, params, sg) {
@@ -104,9 +141,10 @@ async function pendingCard(ctx, params, sg) {
 
 async function retryingCard(ctx, params, sg) {
   const { items, next } = await get('retrying', { ...sg, limit: 50, raw: 1, after: params.get('show') === 'retrying' ? params.get('after') : '' }, ctx.signal);
-  const body = items.length ? table('Retrying', ['Message', '#Next attempt', 'Due', 'Due at', 'Body'], h('tbody', null, items.map((m) => h('tr', { 'data-row': '' },
+  const body = items.length ? table('Retrying', ['Message', '#Next attempt', 'Due', 'Due at', 'Last error', 'Body'], h('tbody', null, items.map((m) => h('tr', { 'data-row': '' },
     h('td', { class: 'name mono' }, h('a', { href: link('message', { ...sg, id: m.entry_id }) }, m.id)), h('td', { class: 'num', 'data-label': 'Next attempt' }, num(m.attempt)),
-    h('td', { class: 'nowrap', 'data-label': 'Due' }, due(m.due_at)), h('td', { 'data-label': 'Due at' }, time(m.due_at)), h('td', { class: 'clip' }, preview(m))))))
+    h('td', { class: 'nowrap', 'data-label': 'Due' }, due(m.due_at)), h('td', { 'data-label': 'Due at' }, time(m.due_at)),
+    h('td', { class: 'clip', title: m.error || null }, m.error || h('span', { class: 'muted' }, '–')), h('td', { class: 'clip' }, preview(m))))))
     : empty('Nothing waits for a retry', 'A message that fails waits out its backoff here, then goes to a worker again.');
   return h('section', { class: 'card', id: 'at-retrying' }, h('header', null, h('h2', null, 'Retrying'), h('span', { class: 'muted' }, 'soonest first')), body,
     next || (params.get('show') === 'retrying' && params.get('after')) ? pager(ctx, new URLSearchParams({ ...Object.fromEntries(params), show: 'retrying', page: 'group' }), next, '') : null);

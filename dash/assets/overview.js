@@ -47,8 +47,8 @@ function makeRow(g) {
       oldest.classList.toggle('warn-text', next.oldest_ms > STUCK);
       set(inTd, inRate, next.in_rate ?? 0, rate(next.in_rate));
       set(outTd, outRate, next.out_rate ?? 0, rate(next.out_rate));
-      const now = next.paused ? 'paused' : '';
-      if (now !== shown) { fill(state, now ? h('span', { class: 'pill warn' }, now) : null); shown = now; }
+      const now = JSON.stringify(next.pause);
+      if (now !== shown) { fill(state, next.paused ? h('span', { class: 'pill warn', title: next.pause.reason || 'no reason was given' }, 'paused') : null); shown = now; }
       el.dataset.stream = next.stream;
     },
   };
