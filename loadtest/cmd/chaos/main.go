@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -47,6 +48,7 @@ func trial() (err error) {
 	rate := flag.Int("rate", 0, "publishes a second instead of the profile's")
 	length := flag.Duration("for", 0, "how long faults go on instead of the profile's")
 	dedupe := flag.Duration("dedupe", 0, "DedupeTTL of the workers")
+	intake := flag.String("intake", "", "handler, batch or pull: of all workers, instead of the profile's")
 	keep := flag.String("keep", "", "an empty or new `directory` for ledger, logs and data, which stays; default: a temporary one, which stays on failure")
 	list := flag.Bool("list", false, "list the profiles")
 	flag.Parse()
@@ -71,6 +73,12 @@ func trial() (err error) {
 	}
 	if *dedupe > 0 {
 		p.Dedupe = *dedupe
+	}
+	if *intake != "" {
+		if !slices.Contains(worker.Intakes, worker.Intake(*intake)) {
+			return fmt.Errorf("no intake %q: %q", *intake, worker.Intakes)
+		}
+		p.Intakes = []worker.Intake{worker.Intake(*intake)}
 	}
 	if *seed == 0 {
 		*seed = rand.Uint64()>>32 + 1

@@ -24,11 +24,12 @@ type Death struct {
 
 // fleet is the workers: slots, in each of which one process follows the other.
 type fleet struct {
-	longer time.Duration // the visibility of every second slot; 0 = that of spec
-	self   string        // the program, which is a worker when it is told so
-	dir    string
-	spec   worker.Spec
-	held   func(worker string) int64
+	longer  time.Duration   // the visibility of every second slot; 0 = that of spec
+	intakes []worker.Intake // of the slots, in turn; none = that of spec
+	self    string          // the program, which is a worker when it is told so
+	dir     string
+	spec    worker.Spec
+	held    func(worker string) int64
 
 	slots []*slot
 
@@ -68,6 +69,9 @@ func (f *fleet) start(s *slot) error {
 	spec.Name = s.name
 	if f.longer > 0 && s.n%2 == 1 {
 		spec.Visibility = f.longer
+	}
+	if len(f.intakes) > 0 {
+		spec.Intake = f.intakes[s.n%len(f.intakes)]
 	}
 	s.lease = spec.Visibility
 	spec.Ledger = filepath.Join(f.dir, "w-"+s.name+".log")

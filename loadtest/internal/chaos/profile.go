@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/xstreamq/xstreamq/loadtest/internal/worker"
 )
 
 // Kind is a kind of fault.
@@ -98,7 +100,8 @@ type Profile struct {
 	Visibility           time.Duration
 	Longer               time.Duration // the visibility of every second worker, where it is another
 	Dedupe               time.Duration
-	Fsync                string // appendfsync; "" = nothing is kept on disk
+	Intakes              []worker.Intake // of the workers, in turn; none = all have handlers
+	Fsync                string          // appendfsync; "" = nothing is kept on disk
 	Proxied              bool
 	Site                 string // "": one server; sentinel: a master, a replica, three sentinels; cluster: three masters with a replica each
 	Replicas             int    // that must have a publish before it counts as confirmed

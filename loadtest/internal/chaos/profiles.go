@@ -1,6 +1,10 @@
 package chaos
 
-import "time"
+import (
+	"time"
+
+	"github.com/xstreamq/xstreamq/loadtest/internal/worker"
+)
 
 const (
 	ms = time.Millisecond
@@ -17,13 +21,14 @@ func base(name, about string) Profile {
 
 // Profiles are all there are.
 func Profiles() []Profile {
-	return []Profile{short(), kills(), naps(), deploys(), restarts(), powercuts(), freezes(), network(), refusals(), full(), wrongtype(), mixed(), groups(), deletes(), failovers(), shards(), moves(), soak()}
+	return []Profile{short(), kills(), intakes(), naps(), deploys(), restarts(), powercuts(), freezes(), network(), refusals(), full(), wrongtype(), mixed(), groups(), deletes(), failovers(), shards(), moves(), soak()}
 }
 
 // short is for continuous integration.
 func short() Profile {
-	p := base("short", "kills, one freeze past the lease, memory full once, scripts flushed throughout; for CI")
+	p := base("short", "handlers, batches and pulls under kills, one freeze past the lease, memory full once, scripts flushed throughout; for CI")
 	p.Messages, p.Rate, p.Workers, p.For, p.Visibility = 20_000, 800, 3, 25*s, 2*s
+	p.Intakes = worker.Intakes
 	p.Faults = []Fault{
 		{Kind: Kill, First: 1 * s, Every: 400 * ms},
 		{Kind: Flush, First: 200 * ms, Every: 150 * ms},
@@ -40,6 +45,18 @@ func kills() Profile {
 	p.Messages, p.Rate, p.Workers, p.For, p.Work = 200_000, 1250, 6, 160*s, 50*ms
 	p.Faults = []Fault{{Kind: Kill, First: 1 * s, Every: 400 * ms}}
 	p.Bounds.Repeats, p.Bounds.Drain = 0.0144, 180*s
+	return p
+}
+
+// intakes has two workers of each intake: handlers, batches, pulls.
+func intakes() Profile {
+	p := base("intakes", "kills of workers with handlers, with batches and with pulls, two each, stopped and deployed as well")
+	p.Messages, p.Rate, p.Workers, p.For, p.Intakes = 60_000, 1000, 6, 60*s, worker.Intakes
+	p.Faults = []Fault{
+		{Kind: Kill, First: 1 * s, Every: 400 * ms},
+		{Kind: Sleep, First: 3 * s, Every: 7 * s, Lasts: 4 * s},
+		{Kind: Deploy, First: 10 * s, Every: 20 * s},
+	}
 	return p
 }
 

@@ -62,7 +62,7 @@ func (t *Trial) Run(ctx context.Context) (*Report, error) {
 		}
 		return heldBy(at, stream, group, name)
 	})
-	fl.longer = p.Longer
+	fl.longer, fl.intakes = p.Longer, p.Intakes
 	if p.Sample {
 		fl.spec.Sample = p.For / 60
 	}

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -29,12 +30,13 @@ type Spec struct {
 	Visibility         time.Duration
 	DrainTimeout       time.Duration
 	Concurrency        int
+	Intake             Intake
 	MaxLost            int
 	DedupeTTL          time.Duration
 	Sample             time.Duration // how often it tells its goroutines and heap; 0 = never
 }
 
-// run is one run of the handler.
+// run is one run of the handler: its number in the ledger, 0 = none ran.
 type run struct{ n int64 }
 
 type runKey struct{}
@@ -50,12 +52,20 @@ func Run(spec Spec) (err error) {
 	defer func() { err = errors.Join(err, book.Close()) }()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	h := &handler{plan: spec.Plan, book: book}
 	hooks := xstreamq.Hooks{
-		HandleStart: func(ctx context.Context, _ *xstreamq.Delivery) context.Context {
-			return context.WithValue(ctx, runKey{}, &run{})
+		HandleStart: func(ctx context.Context, d *xstreamq.Delivery) context.Context {
+			r := &run{}
+			h.runs.Store(keyOf(d), r)
+			return context.WithValue(ctx, runKey{}, r)
 		},
-		HandleEnd: func(ctx context.Context, _ *xstreamq.Delivery, o xstreamq.Outcome, _ error, _ time.Duration) {
-			if r, ok := ctx.Value(runKey{}).(*run); ok && r.n > 0 { // else no handler ran: skipped
+		HandleEnd: func(ctx context.Context, d *xstreamq.Delivery, o xstreamq.Outcome, _ error, _ time.Duration) {
+			r, ok := ctx.Value(runKey{}).(*run)
+			if !ok { // none began: skipped
+				return
+			}
+			h.runs.CompareAndDelete(keyOf(d), r)
+			if r.n > 0 {
 				book.Settled(r.n, string(o))
 			}
 		},
@@ -66,11 +76,17 @@ func Run(spec Spec) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
+	if spec.Sample > 0 {
+		go sample(ctx, book, spec.Sample)
+	}
+	return h.run(ctx, client, spec)
+}
+
+// run subscribes in the way that the spec says, and works until ctx ends.
+func (h *handler) run(ctx context.Context, client *xstreamq.Client, spec Spec) error {
 	opts := []xstreamq.SubscribeOption{
-		xstreamq.VisibilityTimeout(spec.Visibility), xstreamq.MaxRetries(spec.Plan.MaxRetries), xstreamq.Concurrency(spec.Concurrency),
+		xstreamq.VisibilityTimeout(spec.Visibility), xstreamq.MaxRetries(spec.Plan.MaxRetries),
 		xstreamq.WithBackoff(xstreamq.Exponential{Initial: 100 * time.Millisecond, Max: time.Second}),
-		// A process that was stopped for longer than its handlers may take would fail what it should only lose.
-		xstreamq.HandlerTimeout(10 * time.Minute),
 	}
 	if spec.MaxLost > 0 {
 		opts = append(opts, xstreamq.MaxLost(spec.MaxLost))
@@ -78,12 +94,24 @@ func Run(spec Spec) (err error) {
 	if spec.DedupeTTL > 0 {
 		opts = append(opts, xstreamq.DedupeTTL(spec.DedupeTTL))
 	}
-	h := &handler{plan: spec.Plan, book: book}
-	if _, err := xstreamq.NewQueue[plan.Task](client, spec.Stream).Subscribe(spec.Group, h.handle, opts...); err != nil {
-		return err
+	queue := xstreamq.NewQueue[plan.Task](client, spec.Stream)
+	if spec.Intake == Pull {
+		p, err := queue.Pull(spec.Group, opts...)
+		if err != nil {
+			return err
+		}
+		return h.pull(ctx, p, spec.Concurrency) // closing the client stops it
 	}
-	if spec.Sample > 0 {
-		go sample(ctx, book, spec.Sample)
+	// A process that was stopped for longer than its handlers may take would fail what it should only lose.
+	opts = append(opts, xstreamq.Concurrency(spec.Concurrency), xstreamq.HandlerTimeout(10*time.Minute))
+	var err error
+	if spec.Intake == Batch {
+		_, err = queue.SubscribeBatch(spec.Group, h.batch, append(opts, xstreamq.BatchSize(batchSize), xstreamq.BatchWait(batchWait))...)
+	} else {
+		_, err = queue.Subscribe(spec.Group, h.handle, opts...)
+	}
+	if err != nil {
+		return err
 	}
 	return client.Run(ctx)
 }
@@ -92,35 +120,77 @@ type handler struct {
 	plan plan.Plan
 	book *ledger.Writer
 	last atomic.Int64
+	runs sync.Map // of deliveries that began: key to *run, for intakes whose context is not their own
 }
 
-func (h *handler) handle(ctx context.Context, m *xstreamq.Message[plan.Task]) error {
-	n, seq := h.last.Add(1), m.Body.Seq
-	if r, ok := ctx.Value(runKey{}).(*run); ok {
-		r.n = n
+// key names a delivery: the two streams of a group may give an entry id each.
+type key struct{ id, entry string }
+
+func keyOf(d *xstreamq.Delivery) key { return key{d.ID, d.EntryID} }
+
+func (h *handler) runOf(m *xstreamq.Message[plan.Task]) *run {
+	r, ok := h.runs.Load(keyOf(&m.Delivery))
+	if !ok {
+		panic("no hook told of message " + m.ID)
 	}
-	h.book.Started(n, seq, m.Attempt, m.Lost, m.ID)
-	if string(m.Raw) != h.plan.Body(seq) || m.Headers["n"] != strconv.FormatInt(seq, 10) {
-		h.book.Ended(n, ledger.Bad)
-		return xstreamq.Reject(fmt.Errorf("not what was published: %.200q, headers %v", m.Raw, m.Headers))
+	return r.(*run)
+}
+
+// begin tells the ledger that a run begins, and returns its number.
+func (h *handler) begin(r *run, m *xstreamq.Message[plan.Task]) int64 {
+	r.n = h.last.Add(1)
+	h.book.Started(r.n, m.Body.Seq, m.Attempt, m.Lost, m.ID)
+	return r.n
+}
+
+// altered is what to reject a message with that is not what was published.
+func (h *handler) altered(t task) error {
+	seq := t.Body.Seq
+	if string(t.Raw) == h.plan.Body(seq) && t.Headers["n"] == strconv.FormatInt(seq, 10) {
+		return nil
 	}
-	t := time.NewTimer(h.plan.Work(seq, m.Attempt))
+	h.book.Ended(t.run, ledger.Bad)
+	return xstreamq.Reject(fmt.Errorf("not what was published: %.200q, headers %v", t.Raw, t.Headers))
+}
+
+// work takes its time; false when ctx ended first.
+func (h *handler) work(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
+		return true
 	case <-ctx.Done():
-		h.book.Ended(n, ledger.Cut)
-		return context.Cause(ctx)
+		return false
 	}
-	if !h.plan.Fails(seq, m.Attempt) {
-		h.book.Ended(n, ledger.OK)
+}
+
+func (h *handler) cut(t task) { h.book.Ended(t.run, ledger.Cut) }
+
+// end tells the ledger how the run ends, as the plan has it, and returns its error.
+func (h *handler) end(t task) error {
+	if !h.plan.Fails(t.Body.Seq, t.Attempt) {
+		h.book.Ended(t.run, ledger.OK)
 		return nil
 	}
-	h.book.Ended(n, ledger.Fail)
-	if h.plan.Panics(seq, m.Attempt) {
-		panic(errPlanned)
-	}
+	h.book.Ended(t.run, ledger.Fail)
 	return errPlanned
+}
+
+func (h *handler) handle(ctx context.Context, m *xstreamq.Message[plan.Task]) error {
+	t := task{m, h.begin(ctx.Value(runKey{}).(*run), m)}
+	if err := h.altered(t); err != nil {
+		return err
+	}
+	if !h.work(ctx, h.plan.Work(m.Body.Seq, m.Attempt)) {
+		h.cut(t)
+		return context.Cause(ctx)
+	}
+	err := h.end(t)
+	if err != nil && h.plan.Panics(m.Body.Seq, m.Attempt) {
+		panic(err)
+	}
+	return err
 }
 
 // sample tells what the process is made of, each time after a collection.
