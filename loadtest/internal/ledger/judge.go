@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/xstreamq/xstreamq/loadtest/internal/plan"
 )
@@ -209,8 +210,20 @@ func (v *Verdict) runs(m *Message, id string, t Trial) {
 	}
 }
 
+// wakeful is how soon after it woke a run shows that its worker had decided on it before it was stopped.
+const wakeful = int64(100 * time.Millisecond)
+
+// decidedAsleep says that a worker was stopped between its last look at the lease and the handler's first line, and that the
+// run changed nothing. No look at anything can prevent that.
+func (t Trial) decidedAsleep(r *Run) bool {
+	return r.Settled == "lost" && slices.ContainsFunc(t.Asleep[r.Worker], func(s Span) bool { return s.meets(r.Start-wakeful, r.Start) })
+}
+
 // pair looks at two runs of a message, o the earlier one.
 func (v *Verdict) pair(m *Message, o, r *Run, t Trial) {
+	if t.decidedAsleep(r) {
+		return
+	}
 	until := o.Until()
 	asleep := slices.ContainsFunc(t.Asleep[o.Worker], func(s Span) bool { return s.meets(o.Start, r.Start) })
 	if (until == 0 || r.Start < until) && !asleep {

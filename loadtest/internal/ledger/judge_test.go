@@ -116,6 +116,15 @@ func TestJudge(t *testing.T) {
 		{name: "again since its worker slept", seq: done, producer: sent, workers: map[string]string{
 			"a": "S 1 200 {N} 1 0 1-1\nE 1 210 ok\nO 1 320 lost\n", "b": "S 1 300 {N} 1 1 1-1\nE 1 310 ok\nO 1 320 acked\n",
 		}, trial: Trial{Asleep: map[string][]Span{"a": {{211, 290}}}}, check: func(v *Verdict) bool { return v.Second == 1 }},
+		{name: "begun as its worker woke, in vain", seq: done, producer: sent, workers: map[string]string{
+			"a": ok, "b": "S 1 900 {N} 1 0 1-1\nE 1 910 ok\nO 1 920 lost\n",
+		}, trial: Trial{Asleep: map[string][]Span{"b": {{150, 899}}}}, check: func(v *Verdict) bool { return v.Second == 1 }},
+		{name: "begun as its worker woke, and settled", seq: done, producer: sent, workers: map[string]string{
+			"a": ok, "b": "S 1 900 {N} 1 0 1-1\nE 1 910 ok\nO 1 920 acked\n",
+		}, trial: Trial{Asleep: map[string][]Span{"b": {{150, 899}}}}, want: UndoneKind},
+		{name: "begun in vain long after it woke", seq: done, producer: sent, workers: map[string]string{
+			"a": ok, "b": "S 1 200000900 {N} 1 0 1-1\nE 1 200000910 ok\nO 1 200000920 lost\n",
+		}, trial: Trial{Asleep: map[string][]Span{"b": {{150, 899}}}}, want: UndoneKind},
 		{
 			name: "buried again where that is admitted", seq: dead, producer: sent, workers: map[string]string{"a": dies},
 			trial: Trial{Letters: []Letter{letter(dead), letter(dead)}, Reruns: true}, check: func(v *Verdict) bool { return v.Reburied == 1 },
