@@ -80,16 +80,23 @@ func TestNeitherRetriesNorNewWorkStarve(t *testing.T) {
 	}
 }
 
-// One node with cluster mode on refuses scripts whose declared keys lie in different slots: every operation of a worker and
-// a publisher stays within one.
-func TestClusterOfOne(t *testing.T) {
-	t.Parallel()
+// clusterOfOne is a site on one node in cluster mode that has all slots; its plain client knows nothing of the cluster.
+func clusterOfOne(t *testing.T) *site {
+	t.Helper()
 	s := siteOn(t, redistest.Start(t, "--cluster-enabled", "yes"))
 	if err := s.rdb.Do(t.Context(), "cluster", "addslotsrange", 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
 	s.eventually(func() bool { return s.rdb.Set(t.Context(), "k", "v", 0).Err() == nil }, "the cluster is up")
 	s.url = "redis+cluster://" + s.url[len("redis://"):]
+	return s
+}
+
+// One node with cluster mode on refuses scripts whose declared keys lie in different slots: every operation of a worker and
+// a publisher stays within one.
+func TestClusterOfOne(t *testing.T) {
+	t.Parallel()
+	s := clusterOfOne(t)
 	c := s.open()
 	q := s.queue(c)
 	var runs calls

@@ -35,11 +35,12 @@ type Health struct {
 type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
-	Detail string `json:"detail,omitempty"` // why it is not OK, or what else is to be said (paused)
+	Detail string `json:"detail,omitempty"` // why it is not OK, or what else is to be said: paused, evicts
 }
 
 // Health looks at this process: server reachable and writable, every loop alive and progressing, not draining. "writable" is
-// asked for the streams of this client's queues, by an XADD that stores nothing; a client without a queue has no such check.
+// asked for the streams of this client's queues, by an XADD that stores nothing, and says so where a full memory would evict
+// them (maxmemory-policy); a client without a queue has no such check.
 // A paused subscription is healthy. It answers when ctx ends, without a deadline after 800 ms, also when the server does not.
 func (c *Client) Health(ctx context.Context) Health {
 	ctx, cancel := boundHealth(ctx)
@@ -49,13 +50,13 @@ func (c *Client) Health(ctx context.Context) Health {
 	}
 	client, subs := c.phaseCheck()
 	checks := []Check{client}
-	server, writable := c.probe(ctx)
-	checks = append(checks, verdictOf("server", server))
+	got := c.probe(ctx)
+	checks = append(checks, verdictOf("server", got.server, ""))
 	if len(c.publisher.streams()) > 0 {
-		checks = append(checks, verdictOf("writable", writable))
+		checks = append(checks, verdictOf("writable", got.writable, got.evicts))
 	}
 	for _, s := range subs {
-		checks = append(checks, s.health(ctx, func() bool { return server == nil })...)
+		checks = append(checks, s.health(ctx, func() bool { return got.server == nil })...)
 	}
 	return summary(checks...)
 }
@@ -77,10 +78,7 @@ func (c *Client) LiveHandler() http.Handler {
 		}
 		_, subs := c.phaseCheck()
 		for _, s := range subs {
-			all := s.health(ctx, func() bool {
-				server, _ := c.probe(ctx)
-				return server == nil
-			})
+			all := s.health(ctx, func() bool { return c.probe(ctx).server == nil })
 			checks = append(checks, all[len(all)-1])
 		}
 		return summary(checks...)
@@ -145,13 +143,19 @@ type probing struct {
 }
 
 type probed struct {
-	began            time.Time
-	done             chan struct{}
+	began time.Time
+	done  chan struct{}
+	found
+}
+
+// found is what a look at the server found.
+type found struct {
 	server, writable error
+	evicts           string // its policy, where a full memory would take messages
 }
 
 // probe asks whether the server answers, and whether it would take a message. Both errors say so when ctx ends first.
-func (c *Client) probe(ctx context.Context) (server, writable error) {
+func (c *Client) probe(ctx context.Context) found {
 	c.probing.mu.Lock()
 	now := c.probing.now
 	if now == nil {
@@ -162,7 +166,7 @@ func (c *Client) probe(ctx context.Context) (server, writable error) {
 			defer cancel()
 			var ping sync.WaitGroup
 			ping.Go(func() { now.server = serverError("ping", c.rdb.Process(bounded, lua.NewOnce(bounded, "ping"))) })
-			now.writable = c.probeWrites(bounded)
+			now.evicts, now.writable = c.probeWrites(bounded)
 			ping.Wait()
 			c.probing.mu.Lock()
 			c.probing.now = nil
@@ -173,42 +177,53 @@ func (c *Client) probe(ctx context.Context) (server, writable error) {
 	c.probing.mu.Unlock()
 	select {
 	case <-now.done:
-		return now.server, now.writable
+		return now.found
 	case <-ctx.Done():
 		err := fmt.Errorf("%w: no answer for %s", ErrUnavailable, time.Since(now.began).Round(time.Millisecond))
-		return err, err
+		return found{server: err, writable: err}
 	}
 }
 
 // probeWrites asks each node that has a stream of our queues, by an XADD to a key that does not exist and is not to be made: it
-// is judged as a publish is, and stores nothing.
-func (c *Client) probeWrites(ctx context.Context) error {
+// is judged as a publish is, and stores nothing. Beside, it looks for one that evicts.
+func (c *Client) probeWrites(ctx context.Context) (evicts string, first error) {
 	nodes := map[redis.UniversalClient]keys.Stream{}
 	for _, name := range c.publisher.streams() {
 		k := keys.NewStream(c.prefix, name)
 		node, _ := conn.Master(ctx, c.rdb, k.Main) // nil where none is known: the XADD will say why
 		nodes[node] = k
 	}
-	errs := make(chan error, len(nodes))
-	for _, k := range nodes {
+	type answer struct {
+		err    error
+		evicts string
+	}
+	answers := make(chan answer, len(nodes))
+	for node, k := range nodes {
 		go func() {
 			err := c.rdb.Process(ctx, lua.NewOnce(ctx, "xadd", k.Probe(), "nomkstream", "*", "probe", ""))
 			if errors.Is(err, redis.Nil) {
 				err = nil
 			}
-			errs <- serverError("stream "+k.Name, err)
+			a := answer{err: serverError("stream "+k.Name, err)}
+			if err == nil && node != nil {
+				a.evicts = conn.Evicts(ctx, node)
+			}
+			answers <- a
 		}()
 	}
-	var first error
 	for range nodes {
-		first = cmp.Or(first, <-errs)
+		a := <-answers
+		first, evicts = cmp.Or(first, a.err), cmp.Or(evicts, a.evicts)
 	}
-	return first
+	return evicts, first
 }
 
-func verdictOf(name string, err error) Check {
-	if err != nil {
+func verdictOf(name string, err error, evicts string) Check {
+	switch {
+	case err != nil:
 		return Check{Name: name, Detail: err.Error()}
+	case evicts != "":
+		return Check{Name: name, OK: true, Detail: "a full memory may take messages: maxmemory-policy is " + evicts}
 	}
 	return Check{Name: name, OK: true}
 }

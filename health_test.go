@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -124,6 +126,10 @@ func TestHealthTurns(t *testing.T) {
 			func(s *site, _ *redistest.Server) { do(s, "config", "set", "min-replicas-to-write", "1") },
 			func(s *site, _ *redistest.Server) { do(s, "config", "set", "min-replicas-to-write", "0") }, "writable", "NOREPLICAS",
 		},
+		"save failed": {
+			func(s *site, srv *redistest.Server) { failSave(s.t, s.rdb) },
+			func(s *site, _ *redistest.Server) { do(s, "config", "set", "save", "") }, "writable", "MISCONF",
+		},
 		"password changed": {
 			func(s *site, _ *redistest.Server) {
 				do(s, "acl", "setuser", "bob", "resetpass", ">other")
@@ -169,6 +175,22 @@ func TestHealthTurns(t *testing.T) {
 	}
 }
 
+// failSave takes the server's directory away, so that its snapshot fails: then it refuses writes for as long as it is to save.
+func failSave(t testing.TB, rdb redis.Cmdable) {
+	t.Helper()
+	ctx := context.Background()
+	dir, err := rdb.ConfigGet(ctx, "dir").Result()
+	if err != nil || dir["dir"] == "" {
+		t.Errorf("%v, %v", dir, err)
+		return
+	}
+	for _, err := range []error{os.RemoveAll(dir["dir"]), rdb.ConfigSet(ctx, "save", "3600 1").Err(), rdb.BgSave(ctx).Err()} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func says(h xstreamq.Health, check, detail string) bool {
 	for _, c := range h.Checks {
 		if c.Name == check && !c.OK && strings.Contains(c.Detail, detail) {
@@ -190,7 +212,7 @@ func TestHealthOfRefusedCommands(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.publish(1, 3)
-			s.eventually(func() bool { return says(c.Health(t.Context()), "subscription orders/svc", detail) }, "red with %s", detail)
+			s.within(5*time.Second, func() bool { return says(c.Health(t.Context()), "subscription orders/svc", detail) }, "red with %s", detail)
 			if err := s.rdb.Do(t.Context(), "acl", "setuser", "bob", "+"+command).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -198,6 +220,78 @@ func TestHealthOfRefusedCommands(t *testing.T) {
 			s.settled()
 		})
 	}
+}
+
+// Of a server that may evict what is stored, the log warns at the start, and health says so and stays green: so it was set up.
+func TestHealthOfEviction(t *testing.T) {
+	t.Parallel()
+	s := siteOn(t, redistest.Start(t))
+	detail := func(c *xstreamq.Client) string {
+		for _, check := range c.Health(t.Context()).Checks {
+			if check.Name == "writable" && check.OK {
+				return check.Detail
+			}
+		}
+		return "no such check"
+	}
+	c := s.worker(nothing)
+	if got := detail(c); got != "" || s.log.count() > 0 {
+		t.Errorf("without eviction: %q, logged:\n%s", got, s.log)
+	}
+	must(t, s.rdb.ConfigSet(t.Context(), "maxmemory-policy", "volatile-lru").Err())
+	if got := detail(c); !strings.Contains(got, "maxmemory-policy is volatile-lru") {
+		t.Errorf("health says %q", got)
+	}
+	if h := c.Health(t.Context()); !h.Healthy {
+		t.Errorf("%+v", h)
+	}
+	s.worker(nothing)
+	if text := s.log.String(); !strings.Contains(text, "maxmemory-policy noeviction") || !strings.Contains(text, "policy=volatile-lru") {
+		t.Errorf("logged at the start:\n%s", text)
+	}
+}
+
+// A cluster that serves the stream's slot no more is red with its reason, and green again when it does.
+func TestHealthOfALostSlot(t *testing.T) {
+	t.Parallel()
+	s := clusterOfOne(t)
+	c := s.worker(nothing)
+	var h xstreamq.Health
+	s.eventually(func() bool { h = c.Health(t.Context()); return h.Healthy }, "green: %+v", &h)
+	node := s.rdb.(*redis.Client)
+	slot := node.ClusterKeySlot(t.Context(), s.keys.Main).Val()
+	must(t, node.ClusterDelSlots(t.Context(), int(slot)).Err())
+	s.within(5*time.Second, func() bool {
+		h = c.Health(t.Context())
+		return says(h, "writable", "CLUSTERDOWN") && says(h, "subscription orders/svc", "CLUSTERDOWN")
+	}, "red: %+v", &h)
+	if code, body := answer(t, c.LiveHandler()); code != 200 {
+		t.Errorf("a restart is asked for: %s", body)
+	}
+	must(t, node.ClusterAddSlots(t.Context(), int(slot)).Err())
+	s.within(5*time.Second, func() bool { h = c.Health(t.Context()); return h.Healthy }, "green again: %+v", &h)
+}
+
+// A worker all of whose handlers are stuck is red: it consumes nothing, however well the server fares.
+func TestHealthOfStuckHandlers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	release := make(chan struct{})
+	free := sync.OnceFunc(func() { close(release) })
+	defer free()
+	c := s.worker(func(context.Context, *xstreamq.Message[order]) error {
+		<-release
+		return nil
+	}, xstreamq.Concurrency(2), xstreamq.HandlerTimeout(300*time.Millisecond), xstreamq.VisibilityTimeout(time.Second))
+	s.publish(1, 2)
+	s.within(5*time.Second, func() bool {
+		return says(c.Health(t.Context()), "subscription orders/svc", "2 of 2 handlers do not heed the end of their context")
+	}, "red")
+	if code, body := answer(t, c.LiveHandler()); code != 200 {
+		t.Errorf("a restart is asked for: %s", body)
+	}
+	free()
+	s.within(5*time.Second, func() bool { return c.Health(t.Context()).Healthy }, "green again")
 }
 
 // A removed group is red until somebody subscribes anew or ends the subscription; a paused one is healthy and says so.

@@ -134,6 +134,57 @@ func TestServerRestart(t *testing.T) {
 	}
 }
 
+// An outage that outlasts every block and backoff: health is red with the reason all the time, tries are few and logs short,
+// and an idle worker and one that was started meanwhile are both at work soon after its end.
+func TestLongOutage(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Start(t)
+	s := siteOn(t, srv)
+	var dials atomic.Int64
+	dialing := xstreamq.RedisOptions(func(o *redis.UniversalOptions) {
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dials.Add(1)
+			return (&net.Dialer{}).DialContext(ctx, network, addr)
+		}
+	})
+	var runs calls
+	handler := func(_ context.Context, m *xstreamq.Message[order]) error { runs.add(m.ID); return nil }
+	idle := s.open(dialing)
+	s.subscribe(idle, handler)
+	s.start(idle)
+	srv.Kill()
+	late := s.open(dialing)
+	if _, err := s.queue(late).Subscribe("late", func(context.Context, *xstreamq.Message[order]) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- late.Run(ctx) }()
+	time.Sleep(2 * time.Second)
+	before := dials.Load()
+	for end := time.Now().Add(13 * time.Second); time.Now().Before(end); time.Sleep(time.Second) {
+		for name, c := range map[string]*xstreamq.Client{"idle": idle, "late": late} {
+			if h := c.Health(t.Context()); !says(h, "server", "connection refused") {
+				t.Errorf("%s: %+v", name, h)
+			}
+		}
+	}
+	if n := dials.Load() - before; n > 400 { // go-redis dials five times for each of: 13 looks of two clients, a read each 2 s, a tick a second
+		t.Errorf("%d dials in 13 s", n)
+	}
+	srv.Restart(t)
+	s.publish(1, 3)
+	s.within(5*time.Second, func() bool { return runs.total() == 3 }, "the idle worker resumes")
+	s.within(5*time.Second, func() bool { return idle.Health(t.Context()).Healthy && late.Health(t.Context()).Healthy }, "both are green again")
+	if n := s.log.count(); n > 12 {
+		t.Errorf("%d lines were logged:\n%s", n, s.log)
+	}
+	stop()
+	if err := receiveOne(t, ran, "Run"); err != nil {
+		t.Error(err)
+	}
+}
+
 // A server that stood still for longer than every lease: nobody takes live work, all go on.
 func TestFrozenServer(t *testing.T) {
 	t.Parallel()
@@ -201,7 +252,7 @@ func TestVanished(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.publish(31, 33)
-			s.within(3*time.Second, func() bool { return runs.total() == 33 }, "three more handled, %v", &runs)
+			s.within(2*time.Second, func() bool { return runs.total() == 33 }, "three more handled, %v", &runs)
 			before := s.commands("evalsha", "eval", "xreadgroup", "xpending")
 			if name != "workers" && name != "retry" {
 				receiveOne(t, remade, "the hook")
@@ -343,6 +394,7 @@ func TestServerRefuses(t *testing.T) {
 		"no replicas": {config("min-replicas-to-write", "1"), config("min-replicas-to-write", "0"), true},
 		"demoted":     {replicaOf("127.0.0.1", "1"), replicaOf("no", "one"), true},
 		"max clients": {kick(config("maxclients", "1")), config("maxclients", "1000"), false},
+		"save failed": {func(_ context.Context, c *redis.Conn) error { failSave(t, c); return nil }, config("save", ""), true},
 		"busy": {
 			func(ctx context.Context, c *redis.Conn) error {
 				if err := c.ConfigSet(ctx, "busy-reply-threshold", "50").Err(); err != nil {
@@ -443,13 +495,33 @@ func TestHalfOpenConnection(t *testing.T) {
 	p := newProxy(t, srv.Addr())
 	s.url = "redis://" + p.addr()
 	got := make(chan int, 1)
-	s.worker(func(_ context.Context, m *xstreamq.Message[order]) error { got <- m.Body.ID; return nil })
+	c := s.worker(func(_ context.Context, m *xstreamq.Message[order]) error { got <- m.Body.ID; return nil })
 	s.publish(1, 1)
 	receiveOne(t, got, "delivery")
 	s.settled()
 	p.freeze()
 	s.publish(2, 2)
+	looks := make(chan xstreamq.Health, 100)
+	go func() {
+		defer close(looks)
+		for len(got) == 0 && t.Context().Err() == nil {
+			looks <- c.Health(t.Context()) // each waits for an answer, 800 ms at most
+		}
+	}()
 	s.within(7*time.Second, func() bool { return len(got) > 0 }, "the worker reads on a new connection")
+	red, first := 0, true
+	for h := range looks {
+		if first && h.Healthy {
+			t.Errorf("green while nothing answers: %+v", h)
+		}
+		if first = false; !h.Healthy {
+			red++
+		}
+	}
+	if red < 2 {
+		t.Errorf("%d looks were red", red)
+	}
+	s.within(5*time.Second, func() bool { return c.Health(t.Context()).Healthy }, "green again")
 	s.settled()
 }
 

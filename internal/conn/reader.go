@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -112,21 +113,25 @@ func (r *Reader) connected(ctx context.Context, cn *redis.Conn) {
 		id = 0 // a server without CLIENT ID: reads then block shortly
 	}
 	r.id.Store(id)
-	run := runID(cn.Info(ctx, "server").Val())
+	run := field(cn.Info(ctx, "server").Val(), "run_id:")
 	if old := r.server.Swap(&run); old != nil && *old != run && r.Changed != nil {
 		r.Changed()
 	}
 }
 
-func runID(info string) string {
-	const name = "run_id:"
-	for i := 0; i+len(name) < len(info); i++ {
-		if info[i:i+len(name)] == name {
-			end := i + len(name)
-			for end < len(info) && info[end] > ' ' {
-				end++
-			}
-			return info[i+len(name) : end]
+// Evicts is the server's maxmemory-policy where that lets a full memory take what is stored; "" also where it is not told.
+func Evicts(ctx context.Context, node redis.UniversalClient) string {
+	if policy := field(node.Info(ctx, "memory").Val(), "maxmemory_policy:"); policy != "noeviction" {
+		return policy
+	}
+	return ""
+}
+
+// field is a value of INFO.
+func field(info, name string) string {
+	for line := range strings.Lines(info) {
+		if value, ok := strings.CutPrefix(line, name); ok {
+			return strings.TrimSpace(value)
 		}
 	}
 	return ""

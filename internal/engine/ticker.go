@@ -150,7 +150,8 @@ func (s *Sub) list() error {
 	return err
 }
 
-// probe asks whether the server knows the youngest command that all depends on. A server that hides COMMAND counts as able.
+// probe asks whether the server knows the youngest command that all depends on, and warns of one that evicts. A server that
+// hides COMMAND counts as able.
 func (s *Sub) probe(ctx context.Context) error {
 	cmd := lua.NewOnce(ctx, "command", "info", "xautoclaim")
 	if err := s.cfg.Redis.Process(ctx, cmd); err != nil {
@@ -164,6 +165,11 @@ func (s *Sub) probe(ctx context.Context) error {
 	}
 	if list, ok := cmd.Val().([]any); ok && len(list) == 1 && list[0] == nil {
 		return fmt.Errorf("%w: it lacks XAUTOCLAIM; Redis 6.2 or later, or Valkey, is needed", ErrUnsupported)
+	}
+	if node, err := conn.Master(ctx, s.cfg.Redis, s.cfg.Keys.Main); err == nil {
+		if policy := conn.Evicts(ctx, node); policy != "" {
+			s.say("eviction", "xstreamq: a full memory may take messages, groups and markers; set maxmemory-policy noeviction", "policy", policy)
+		}
 	}
 	return nil
 }
