@@ -41,6 +41,89 @@ func TestManySweepersOneOwner(t *testing.T) {
 	runs.each(t, ids, 1)
 }
 
+// What a dead consumer held is found at once, however much a live one holds beside it.
+func TestAFewOfTheDeadAmongManyOfTheLiving(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const many, few = 2000, 10
+	queue := s.queue(s.open())
+	if _, err := queue.PublishBatch(t.Context(), make([]order, many)); err != nil {
+		t.Fatal(err)
+	}
+	puller, err := s.queue(s.open()).Pull("svc", xstreamq.VisibilityTimeout(time.Second))
+	must(t, err)
+	held := 0
+	for held < many {
+		list, err := puller.Receive(t.Context(), many-held)
+		must(t, err)
+		held += len(list)
+	}
+	lost := s.publish(1, few) // behind all of them
+	must(t, s.rdb.Do(t.Context(), "xreadgroup", "group", "svc", "ghost", "count", few, "streams", s.keys.Main, ">").Err())
+	must(t, s.rdb.HSet(t.Context(), s.keys.Workers, "ghost", "1000|1|1|live|").Err())
+	var runs calls
+	s.worker(func(_ context.Context, m *xstreamq.Message[order]) error { runs.add(m.ID); return nil }, xstreamq.VisibilityTimeout(time.Second))
+	s.within(4*time.Second, func() bool { return runs.total() == few }, "the ghost's, %v", &runs)
+	runs.each(t, lost, 1)
+}
+
+// Failures of one second come again spread over the jitter's window, and other queues do not wait for them.
+func TestRetriesAreSpread(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const crowd, initial = 2000, 2 * time.Second
+	c := s.open()
+	var again atomic.Int64
+	if _, err := s.queue(c).Subscribe("svc", func(_ context.Context, m *xstreamq.Message[order]) error {
+		if m.Attempt == 1 {
+			return errFailed
+		}
+		again.Add(1)
+		return nil
+	}, xstreamq.WithBackoff(xstreamq.Exponential{Initial: initial}), xstreamq.Concurrency(64)); err != nil {
+		t.Fatal(err)
+	}
+	other := xstreamq.NewQueue[order](c, "others")
+	waited := make(chan time.Duration, 1000)
+	if _, err := other.Subscribe("svc", func(_ context.Context, m *xstreamq.Message[order]) error {
+		waited <- s.serverTime().Sub(m.PublishedAt)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.queue(c).PublishBatch(t.Context(), make([]order, crowd)); err != nil {
+		t.Fatal(err)
+	}
+	s.start(c)
+	s.eventually(func() bool { return s.load().parked == crowd }, "all are parked")
+	// Each is due 2 s after it was parked and up to a fifth more. Some 300 ms of parking blur that window, not its width.
+	due := s.rdb.ZRangeWithScores(t.Context(), s.keys.Due, 0, -1).Val()
+	first, last := due[0].Score, due[len(due)-1].Score
+	if len(due) != crowd || last-first < 300 {
+		t.Fatalf("%d are due within %.0f ms, want %d over the jitter of 400", len(due), last-first, crowd)
+	}
+	most := 0
+	for i, j := 0, 0; i < len(due); i++ {
+		for due[i].Score-due[j].Score > 20 {
+			j++
+		}
+		most = max(most, i-j+1)
+	}
+	if most > crowd/5 {
+		t.Errorf("%d of %d are due within 20 ms", most, crowd)
+	}
+	for again.Load() < crowd {
+		if _, err := other.Publish(t.Context(), order{1}); err != nil {
+			t.Fatal(err)
+		}
+		if took := receiveOne(t, waited, "another queue's message"); took > time.Second {
+			t.Errorf("another queue's message waited %v", took)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.settled()
+}
+
 // What waits in a worker's buffer for longer than the visibility timeout is still that worker's, and runs once.
 func TestTheBufferKeepsItsLease(t *testing.T) {
 	t.Parallel()

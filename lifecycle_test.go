@@ -602,6 +602,32 @@ func TestStopAtOnce(t *testing.T) {
 	}
 }
 
+// A worker that stops takes nothing along: what its last blocked read may have been given is another's at once, long before any
+// lease ends.
+func TestStopTakesNothingAlong(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	var runs calls
+	h := func(_ context.Context, m *xstreamq.Message[order]) error { runs.add(m.ID); return nil }
+	hour := xstreamq.VisibilityTimeout(time.Hour)
+	s.worker(h, hour)
+	var ids []string
+	for range 20 {
+		leaving := s.worker(h, hour)
+		stopped := make(chan error, 1)
+		go func() { stopped <- leaving.Stop(context.Background()) }()
+		for n := range 20 {
+			ids = append(ids, s.publish(n, n)...)
+		}
+		if err := receiveOne(t, stopped, "the stop"); err != nil {
+			t.Error(err)
+		}
+	}
+	s.within(5*time.Second, func() bool { return runs.distinct() == len(ids) }, "all are handled, %v", &runs)
+	s.settled()
+	runs.each(t, ids, 1)
+}
+
 // Stop leaves Publish to work until Close.
 func TestPublishInAHandlerWhileDraining(t *testing.T) {
 	t.Parallel()

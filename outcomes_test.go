@@ -287,8 +287,8 @@ func TestBytesSurvive(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	c := s.open()
-	const body = `{"id":15947634569000323,"tags":[],"nested":[[[[]]]],"t":1699999999999999}`
-	raws := make(chan string, 5)
+	body := `{"id":15947634569000323,"tags":[],"nested":` + strings.Repeat("[", 1500) + strings.Repeat("]", 1500) + `,"t":1699999999999999}`
+	raws := make(chan string, 10)
 	if _, err := xstreamq.NewQueue[json.RawMessage](c, "orders").Subscribe("svc", func(_ context.Context, m *xstreamq.Message[json.RawMessage]) error {
 		raws <- string(m.Body)
 		return errors.New("\x00\xff \u2028")
@@ -308,6 +308,22 @@ func TestBytesSurvive(t *testing.T) {
 	}
 	if got, want := fmt.Sprintf("%q", wire.Unknown(m.Fields)), fmt.Sprintf("%q", [][2]string{{"z", "\xff\x00"}, {"z", "1e3"}, {"", ""}, {"a", "15947634569000323"}}); got != want {
 		t.Errorf("unknown fields %s, want %s", got, want)
+	}
+
+	g := c.Admin().Group("orders", "svc")
+	for _, toStream := range []bool{false, true} { // to its own group, then anew to all
+		list := s.entries(s.keys.DLQ)
+		if _, err := g.Redrive(t.Context(), list[0].EntryID, xstreamq.RedriveOptions{ToStream: toStream}); err != nil {
+			t.Fatal(err)
+		}
+		for _, raw := range receive(t, raws, 2, "runs after a redrive") {
+			if raw != body {
+				t.Errorf("handled %q after a redrive", raw)
+			}
+		}
+		if m := s.dead(1)[0]; m.Body != body || fmt.Sprintf("%q", wire.Unknown(m.Fields)) != `[["z" "\xff\x00"] ["z" "1e3"] ["" ""] ["a" "15947634569000323"]]` {
+			t.Errorf("dead letter after a redrive %+v", m)
+		}
 	}
 }
 

@@ -190,7 +190,7 @@ func TestDedupeOneOfMany(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	clients := []*xstreamq.Queue[order]{s.queue(s.open()), s.queue(s.open()), s.queue(s.open()), s.queue(s.open())}
-	for round := range 5 {
+	for round := range 50 {
 		id := "order-" + strconv.Itoa(round)
 		results := make([]xstreamq.Published, 100)
 		var all sync.WaitGroup
