@@ -30,6 +30,7 @@ const (
 	ReasonCut       Reason = "cut"       // a hundred shutdowns cut its handler
 	ReasonMalformed Reason = "malformed" // a parked value that cannot be read; it is in the field raw
 	ReasonTooWide   Reason = "too-wide"  // an entry of over 3,900 fields, which cannot be moved
+	ReasonExpired   Reason = "expired"   // it was older than ExpireAfter when it would have started
 )
 
 // DeadLetter is a message that is not tried again by itself.

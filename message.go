@@ -72,10 +72,7 @@ func (s *Subscription) delivery(r *engine.Run) *Delivery {
 	d := &Delivery{
 		ID: r.Msg.ID, EntryID: r.Msg.EntryID, Stream: s.ref.Stream, Group: s.ref.Group,
 		Headers: wire.ParseHeaders(r.Msg.Headers), Raw: []byte(r.Msg.Body),
-		Attempt: r.Msg.RC + 1, Lost: r.Msg.Lost, PublishedAt: wire.Time(r.Msg.ID), run: r,
-	}
-	if d.PublishedAt.IsZero() { // a producer's own oid
-		d.PublishedAt = wire.Time(r.Msg.EntryID)
+		Attempt: r.Msg.RC + 1, Lost: r.Msg.Lost, PublishedAt: r.Msg.Published(), run: r,
 	}
 	if s.cfg.maxRetries >= 0 {
 		d.MaxAttempts = s.cfg.maxRetries + 1

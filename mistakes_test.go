@@ -58,6 +58,7 @@ func TestMistakes(t *testing.T) {
 		{"middleware on Pull", func() error { return pull(through) }, xstreamq.ErrInvalidOption, "WithMiddleware|Pull|Subscribe"},
 		{"batch size on Pull", func() error { return pull(xstreamq.BatchSize(2)) }, xstreamq.ErrInvalidOption, "BatchSize|Pull|Receive"},
 		{"batch wait on Pull", func() error { return pull(xstreamq.BatchWait(2)) }, xstreamq.ErrInvalidOption, "BatchWait|Pull|Receive"},
+		{"an expiry of nothing", func() error { return pull(xstreamq.ExpireAfter(0)) }, xstreamq.ErrInvalidOption, "ExpireAfter(0s)|1ms"},
 		{"a nil option", func() error { return pull(nil) }, xstreamq.ErrInvalidOption, "option 1 is nil"},
 		{"Receive of none", func() error { _, err := stopped.Receive(ctx, 0); return err }, xstreamq.ErrInvalidOption, "Receive(0)|1 to 100000"},
 		{"Receive of too many", func() error { _, err := stopped.Receive(ctx, math.MaxInt); return err }, xstreamq.ErrInvalidOption, "Receive("},

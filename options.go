@@ -33,9 +33,9 @@ func invalid(option string, value any, want string) error {
 	return fmt.Errorf("%w: %s(%v): %s is needed", ErrInvalidOption, option, value, want)
 }
 
-func between(option string, d, least, most time.Duration) error {
-	if d < least || d > most {
-		return invalid(option, d, fmt.Sprintf("%s to %s", least, most))
+func between[T int | time.Duration](option string, v, least, most T) error {
+	if v < least || v > most {
+		return invalid(option, v, fmt.Sprintf("%v to %v", least, most))
 	}
 	return nil
 }
@@ -121,10 +121,7 @@ func SweepInterval(d time.Duration) ClientOption {
 func MaxConcurrency(n int) ClientOption {
 	return func(c *clientConfig) error {
 		c.concurrency = n
-		if n < 1 || n > 100_000 {
-			return invalid("MaxConcurrency", n, "1 to 100000")
-		}
-		return nil
+		return between("MaxConcurrency", n, 1, 100_000)
 	}
 }
 
@@ -234,11 +231,8 @@ func DedupeWindow(d time.Duration) QueueOption {
 // MaxBody is the largest body in bytes that may be published; default 16 MiB, 1 byte to 512 MiB.
 func MaxBody(bytes int) QueueOption {
 	return func(q *queueConfig) error {
-		if bytes < 1 || bytes > 512<<20 {
-			return invalid("MaxBody", bytes, "1 to 536870912")
-		}
 		q.maxBody = bytes
-		return nil
+		return between("MaxBody", bytes, 1, 512<<20)
 	}
 }
 
@@ -316,10 +310,7 @@ func Headers(h map[string]string) PublishOption {
 func WaitReplicas(n int) PublishOption {
 	return func(p *publishConfig) error {
 		p.replicas = n
-		if n < 0 || n > 100 {
-			return invalid("WaitReplicas", n, "0 to 100")
-		}
-		return nil
+		return between("WaitReplicas", n, 0, 100)
 	}
 }
 
@@ -344,6 +335,7 @@ type subscribeConfig struct {
 	prefetch       int
 	from           Position
 	dedupeTTL      time.Duration
+	expireAfter    time.Duration
 	maxParked      int
 	onDeadLetter   []func(context.Context, DeadLetter)
 	middleware     []Middleware
@@ -437,10 +429,7 @@ func RetryForever() SubscribeOption {
 func MaxLost(n int) SubscribeOption {
 	return func(s *subscribeConfig) error {
 		s.maxLost = n
-		if n < 0 || n > 1_000_000 {
-			return invalid("MaxLost", n, "0 to 1000000")
-		}
-		return nil
+		return between("MaxLost", n, 0, 1_000_000)
 	}
 }
 
@@ -459,10 +448,7 @@ func WithBackoff(b Backoff) SubscribeOption {
 func Concurrency(n int) SubscribeOption {
 	return func(s *subscribeConfig) error {
 		s.concurrency, s.own = n, append(s.own, "Concurrency")
-		if n < 1 || n > 100_000 {
-			return invalid("Concurrency", n, "1 to 100000")
-		}
-		return nil
+		return between("Concurrency", n, 1, 100_000)
 	}
 }
 
@@ -471,10 +457,7 @@ func Concurrency(n int) SubscribeOption {
 func Prefetch(n int) SubscribeOption {
 	return func(s *subscribeConfig) error {
 		s.prefetch, s.own = n, append(s.own, "Prefetch")
-		if n < 0 || n > 100_000 {
-			return invalid("Prefetch", n, "0 to 100000")
-		}
-		return nil
+		return between("Prefetch", n, 0, 100_000)
 	}
 }
 
@@ -492,6 +475,17 @@ func DedupeTTL(d time.Duration) SubscribeOption {
 	return func(s *subscribeConfig) error {
 		s.dedupeTTL = d
 		return between("DedupeTTL", d, minDelay, maxDelay)
+	}
+}
+
+// ExpireAfter makes a dead letter, with reason "expired", of a message that is older than d when it would start: each time
+// before the handler, by the server's clock, on retries too. It spends no attempt and is no failure. The age counts from the
+// publish, from the end of its delay where it had one, and from a redrive anew. What [DedupeTTL] skips is done, however old. A
+// handler that has started may go on: see [HandlerTimeout]. Default off; 1 ms to 10 years.
+func ExpireAfter(d time.Duration) SubscribeOption {
+	return func(s *subscribeConfig) error {
+		s.expireAfter = d
+		return between("ExpireAfter", d, minDelay, maxDelay)
 	}
 }
 
@@ -536,10 +530,7 @@ func WithMiddleware(m ...Middleware) SubscribeOption {
 func BatchSize(n int) SubscribeOption {
 	return func(s *subscribeConfig) error {
 		s.batchSize, s.own = n, append(s.own, "BatchSize")
-		if n < 1 || n > 10_000 {
-			return invalid("BatchSize", n, "1 to 10000")
-		}
-		return nil
+		return between("BatchSize", n, 1, 10_000)
 	}
 }
 

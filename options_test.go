@@ -100,6 +100,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		{subscribe(xstreamq.StartFrom("yesterday")), "Position(yesterday) AtTime"},
 		{subscribe(xstreamq.StartFrom(xstreamq.AfterID("12"))), "Position(12)"},
 		{subscribe(xstreamq.DedupeTTL(0)), "DedupeTTL(0s)"},
+		{subscribe(xstreamq.ExpireAfter(0)), "ExpireAfter(0s)"},
+		{subscribe(xstreamq.ExpireAfter(11 * 365 * 24 * time.Hour)), "ExpireAfter("},
 		{subscribe(xstreamq.MaxParked(0)), "MaxParked(0) 1"},
 		{subscribe(xstreamq.OnDeadLetter(nil)), "OnDeadLetter(nil)"},
 		{subscribe(xstreamq.WithMiddleware(nil)), "WithMiddleware(nil)"},

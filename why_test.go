@@ -357,6 +357,7 @@ func TestWhyDead(t *testing.T) {
 		"lost":     {[]string{"body", "x", "lost", "3"}, "its workers died or hung with it, 3 times in a row" + redrive},
 		"rejected": {[]string{"body", "x", "err", "bad \x1b order"}, "its handler rejected it: \"bad \\x1b order\"" + redrive},
 		"no-body":  {[]string{"k", "v"}, "its entry had no body" + bare},
+		"expired":  {[]string{"body", "x", "rc", "1", "err", "boom"}, "it was older than ExpireAfter allows when it would have started: \"boom\"" + redrive},
 		"overflow": {[]string{"body", "x", "rc", "1", "err", "boom"}, "it failed while as many were parked as MaxParked allows: \"boom\"" + redrive},
 		"cut":      {[]string{"body", "x", "cut", "101"}, "shutdowns cut its handler again and again" + redrive},
 		"malformed": {

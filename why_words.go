@@ -69,6 +69,8 @@ func (q *inquiry) dead(s sighting) Whereabouts {
 		why = "its entry had no body"
 	case ReasonOverflow:
 		why = "it failed while as many were parked as MaxParked allows" + last
+	case ReasonExpired:
+		why = "it was older than ExpireAfter allows when it would have started" + last
 	case ReasonCut:
 		why = "shutdowns cut its handler again and again"
 	case ReasonMalformed:

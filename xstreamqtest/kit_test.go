@@ -49,6 +49,41 @@ func TestDrainJumps(t *testing.T) {
 	}
 }
 
+// Expiry goes by the server's clock: from the publish, over retries, from the end of a delay, from a redrive.
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	kit, s := open(t)
+	kit.Advance(1000 * time.Hour) // the worker's own clock is far behind
+	s.mustSubscribe(t, func(_ context.Context, m *xstreamq.Message[order]) error {
+		if m.Body.ID == 2 {
+			return xstreamq.RetryAfter(40*time.Minute, errors.New("flaky"))
+		}
+		return nil
+	}, xstreamq.ExpireAfter(time.Hour))
+	s.mustBuy(t, 1) // before there is a worker
+	kit.Advance(61 * time.Minute)
+	if got, want := kit.Drain(), (xstreamqtest.Tally{Dead: 1}); got != want {
+		t.Errorf("too old: got %+v, want %+v", got, want)
+	}
+	s.mustBuy(t, 2) // at 0 and 40 min, not at 80
+	if got, want := kit.Drain(), (xstreamqtest.Tally{Failed: 2, Dead: 1}); got != want {
+		t.Errorf("retried: got %+v, want %+v", got, want)
+	}
+	if _, err := s.orders.Publish(t.Context(), order{ID: 3}, xstreamq.Delay(5*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := kit.Drain(), (xstreamqtest.Tally{Acked: 1}); got != want {
+		t.Errorf("delayed: got %+v, want %+v", got, want)
+	}
+	f := xstreamq.Filter{Reason: xstreamq.ReasonExpired}
+	if res, err := kit.Client().Admin().Group("orders", "svc").RedriveAll(t.Context(), f, xstreamq.Bulk{}); err != nil || res.Done != 2 {
+		t.Fatalf("redriven %+v, %v", res, err)
+	}
+	if got, want := kit.Drain(), (xstreamqtest.Tally{Acked: 1, Failed: 2, Dead: 1}); got != want {
+		t.Errorf("redriven: got %+v, want %+v", got, want)
+	}
+}
+
 // What a dead worker held is taken over, though its lease of ten minutes had just begun; the kit's own goes on.
 func TestDrainTakesOverLostLeases(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,16 +30,19 @@ type dlqFilter struct {
 	limit         int
 }
 
+// reasons are why a message may be dead, as --reason takes them.
+var reasons = []string{"retries", "lost", "rejected", "no-body", "overflow", "cut", "expired", "malformed", "too-wide"}
+
 func (f *dlqFilter) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVar(&f.all, "all", false, "all of them")
-	fs.StringVar(&f.reason, "reason", "", "that died of `REASON`: retries, lost, rejected, no-body, overflow, cut, malformed, too-wide")
+	fs.StringVar(&f.reason, "reason", "", "that died of `REASON`: "+strings.Join(reasons, ", "))
 	fs.StringVar(&f.error, "error", "", "whose error holds `TEXT`")
 	fs.StringVar(&f.body, "body", "", "whose body holds `TEXT`")
 	fs.StringArrayVar(&f.headers, "header", nil, "with this header, `key=value`; repeat for more")
 	fs.StringVar(&f.before, "before", "", "that died before `TIME` (RFC 3339, or a duration: that long ago)")
 	fs.StringVar(&f.after, "after", "", "that died after `TIME`, given likewise")
-	completeWords(cmd, "reason", "retries", "lost", "rejected", "no-body", "overflow", "cut", "malformed", "too-wide")
+	completeWords(cmd, "reason", reasons...)
 	fs.IntVar(&f.limit, "limit", 0, "at most `N` of them")
 }
 

@@ -8,7 +8,7 @@ import { taskCard } from './tasks.js';
 
 export const reasons = {
   retries: 'it failed more often than its retries', lost: 'workers died or hung with it', rejected: 'its handler rejected it', 'no-body': 'an entry without a body',
-  overflow: 'too many were parked', cut: 'a hundred shutdowns cut its handler', malformed: 'a parked value that cannot be read', 'too-wide': 'too many fields to be moved',
+  overflow: 'too many were parked', expired: 'it was too old when it would have started', cut: 'a hundred shutdowns cut its handler', malformed: 'a parked value that cannot be read', 'too-wide': 'too many fields to be moved',
 };
 const filters = ['reason', 'error', 'body', 'since', 'before'];
 

@@ -64,6 +64,7 @@ type Config struct {
 	Gate           *Gate // caps handlers over many subscriptions; nil = no cap
 	Prefetch       int
 	DedupeTTL      time.Duration // 0 = off
+	ExpireAfter    time.Duration // 0 = never
 	SuspectFirst   time.Duration // delay of a suspect, doubled with each lost lease
 	SuspectMost    time.Duration
 

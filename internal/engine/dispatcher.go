@@ -136,6 +136,9 @@ func (s *Sub) mayStart(front *Run, most int) bool {
 	if front == nil || s.paused || s.alone != nil || s.current == nil || s.current.left(s.cfg.Visibility) < s.cfg.Visibility/2 {
 		return false
 	}
+	if s.cfg.ExpireAfter > 0 && s.clock.Load() == 0 {
+		return false // how old it is shows with the first tick
+	}
 	if front.Msg.Lost >= suspectAt {
 		s.holding = s.holding || s.active > 0 // starts are held back until all that runs is settled
 		return s.active == 0
@@ -219,15 +222,23 @@ func (s *Sub) startable(runs []*Run) []*Run {
 	if runs[0].alone && !s.arm(runs[0]) {
 		return nil
 	}
-	runs = slices.DeleteFunc(runs, func(r *Run) bool {
-		if !r.Msg.HasBody {
-			s.settle(r, Verdict{Verb: lua.Bury, Reason: "no-body"}, 0)
-		}
-		return !r.Msg.HasBody
-	})
-	if s.cfg.DedupeTTL > 0 {
+	if s.cfg.DedupeTTL > 0 { // first: what is finished is no dead letter, however old
 		runs = s.unfinished(runs)
 	}
+	oldest := time.Unix(0, s.clock.Load()).Add(time.Since(epoch) - s.cfg.ExpireAfter)
+	runs = slices.DeleteFunc(runs, func(r *Run) bool {
+		var reason string
+		switch {
+		case !r.Msg.HasBody:
+			reason = "no-body"
+		case s.cfg.ExpireAfter > 0 && r.Msg.Born().Before(oldest):
+			reason = "expired"
+		default:
+			return false
+		}
+		s.settle(r, Verdict{Verb: lua.Bury, Reason: reason}, 0)
+		return true
+	})
 	if isClosed(s.draining) { // a call before the start took until now
 		for _, r := range runs {
 			s.drop(r)

@@ -77,6 +77,33 @@ func TestStartsOnlyWithHalfALease(t *testing.T) {
 	}
 }
 
+// How old a message is shows with the first tick: none starts before, and then by the server's clock alone.
+func TestExpiresByTheServersClock(t *testing.T) {
+	t.Parallel()
+	ran := make(chan string, 10)
+	s, inc, ends := still(t, func(_ context.Context, r *Run) Verdict { ran <- r.Msg.EntryID; return Verdict{Verb: lua.Ack} })
+	s.cfg.ExpireAfter = time.Hour
+	inc.renew(time.Now())
+	s.push(inc, []*Run{s.delivery(inc, lua.Main, "3600000-0", 0), s.delivery(inc, lua.Main, "3700000-0", 0)})
+	select {
+	case id := <-ran:
+		t.Fatalf("%s started before the server's time was known", id)
+	case e := <-ends:
+		t.Fatalf("ended before the server's time was known: %+v", e)
+	case <-time.After(50 * time.Millisecond):
+	}
+	s.clock.Store((7_250 * time.Second).Nanoseconds() - int64(time.Since(epoch))) // 1970, for a server whose clock says so
+	s.broadcast()
+	select {
+	case id := <-ran:
+		if id != "3700000-0" {
+			t.Errorf("%s started, which is over an hour old", id)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("what is younger did not start")
+	}
+}
+
 func TestLease(t *testing.T) {
 	t.Parallel()
 	inc := newIncarnation("prefix")

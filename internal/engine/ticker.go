@@ -194,6 +194,7 @@ func (s *Sub) tick(inc *incarnation, interval time.Duration) (time.Duration, err
 		return 0, nil
 	}
 	inc.renew(sent)
+	s.clock.Store(look.Now.UnixNano() - int64(time.Since(epoch)))
 	if s.unlisted {
 		_ = s.list() // the next tick tries again
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // ours are the fields that moves may write; all others travel on as they came.
-var ours = []string{"rc", "lost", "losses", "cut", "oid", "from", "redriven", "err", "reason"}
+var ours = []string{"rc", "lost", "losses", "cut", "oid", "from", "redriven", "due", "err", "reason"}
 
 func travelling(f []string) []string {
 	var out []string

@@ -2,10 +2,16 @@ package lua
 
 var streamMutants = []mutant{
 	{"promote: ahead of its time", "promote: what is due, in order of its due time", []patch{
-		{"promote", `KEYS[1], '-inf', int(t), 'LIMIT'`, `KEYS[1], '-inf', '+inf', 'LIMIT'`},
+		{"promote", `KEYS[1], '-inf', int(t), 'WITHSCORES'`, `KEYS[1], '-inf', '+inf', 'WITHSCORES'`},
 	}},
 	{"promote: the id of a delayed message is lost", "promote: delayed messages keep the id they were given", []patch{
 		{"promote", `if group == '' and string.sub(member, 1, 2) == 'd-' then`, `if false then`},
+	}},
+	{"promote: when a delayed message was due is lost", "promote: a delayed message tells when it was due", []patch{
+		{"promote", `, due = int(tonumber(at))}`, `}`},
+	}},
+	{"promote: a delayed message is due when it is moved", "promote: a delayed message tells when it was due", []patch{
+		{"promote", `due = int(tonumber(at))`, `due = int(t)`},
 	}},
 	{"promote: every member becomes an id", "promote: delayed messages keep the id they were given", []patch{
 		{"promote", `if group == '' and string.sub(member, 1, 2) == 'd-' then`, `if group == '' then`},
@@ -209,6 +215,12 @@ var streamMutants = []mutant{
 	{"redrive forgets the error", "redrive: for its own group, counters at 0", []patch{
 		{"redrive", `cut = false, reason = false}`, `cut = false, reason = false, err = false}`},
 	}},
+	{"redrive of what is too old at once", "redrive: for its own group, counters at 0", []patch{
+		{"redrive", `int(onemore(field(f, 'redriven'))), int(t)`, `int(onemore(field(f, 'redriven')))`},
+	}},
+	{"redrive anew keeps the time it was due", "redrive: anew, to all groups", []patch{
+		{"redrive", `set.redriven, set.due, set.from = false, false, false, false, stable`, `set.redriven, set.from = false, false, false, stable`},
+	}},
 	{"redrive leaves the marker", "redrive: for its own group, counters at 0", []patch{
 		{"redrive", `redis.call('DEL', seen)`, ``},
 	}},
@@ -218,7 +230,7 @@ var streamMutants = []mutant{
       set.oid`},
 	}},
 	{"redrive anew under the old id", "redrive: anew, to all groups", []patch{
-		{"redrive", `set.oid, set.err, set.redriven, set.from = false,`, `set.oid, set.err, set.redriven, set.from = stable(f, id),`},
+		{"redrive", `set.oid, set.err, set.redriven, set.due, set.from = false,`, `set.oid, set.err, set.redriven, set.due, set.from = stable(f, id),`},
 	}},
 	{"redrive of what has no body", "redrive: what has no body cannot", []patch{
 		{"redrive", `if not field(f, 'body') then return 'unredrivable' end`, ``},

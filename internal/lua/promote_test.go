@@ -87,9 +87,21 @@ var promoteChecks = []check{
 			- sdue: d-T-00000000000000ab = T
 			- sdue: d-T-0d = T
 			- sdue: m/9-0 = T
-			+ main: * body=a did=k x=y oid=d-T-00000000000000ab
+			+ main: * body=a did=k x=y oid=d-T-00000000000000ab due=T
 			+ main: * body=b
-			+ main: * body=c oid=d-T-0d`)
+			+ main: * body=c oid=d-T-0d due=T`)
+	}},
+	{"promote: a delayed message tells when it was due", func(b *bench) {
+		b.given(`sparked: d-T-00000000000000ab = body=a due=5
+			sdue: d-T-00000000000000ab = T-90000
+			parked: m/1-0 = body=b due=5 oid=d-T-0d
+			due: m/1-0 = T`)
+		b.then(b.promote(true), "moved=1", `- sparked: d-T-00000000000000ab = body=a due=5
+			- sdue: d-T-00000000000000ab = T-90000
+			+ main: * body=a oid=d-T-00000000000000ab due=T-90000`)
+		b.then(b.promote(false), "moved=1", `- parked: m/1-0 = body=b due=5 oid=d-T-0d
+			- due: m/1-0 = T
+			+ retry: * body=b due=5 oid=d-T-0d`)
 	}},
 	{"promote: members without a value, values without a member", func(b *bench) {
 		b.given(`parked: m/1-0 = body=a

@@ -102,6 +102,8 @@ var seenByChance = []string{
 	"ack before copy: dead",
 	"counters grow to ten digits: settle",
 	"promote: the id of a delayed message is lost",
+	"promote: a delayed message is due when it is moved",
+	"redrive of what is too old at once",
 }
 
 // TestSequencesSeeMutants: the sequences above find broken scripts.

@@ -41,21 +41,21 @@ var redriveChecks = []check{
 			- seen 6-0 = 1
 			+ due: x/5-0 = T
 			+ due: x/6-0 = T
-			+ parked: x/5-0 = body=a headers={} x=y err=e oid=1-0 redriven=5
-			+ parked: x/6-0 = body=b oid=6-0 redriven=1`)
+			+ parked: x/5-0 = body=a headers={} x=y err=e oid=1-0 redriven=5 due=T
+			+ parked: x/6-0 = body=b oid=6-0 redriven=1 due=T`)
 		b.then(b.redrive(false, nil, Letter{EntryID: "5-0", ID: "1-0"}), "gone", "")
 		b.then(b.promote(false), "moved=2", `- due: x/5-0 = T
 			- due: x/6-0 = T
-			- parked: x/5-0 = body=a headers={} x=y err=e oid=1-0 redriven=5
-			- parked: x/6-0 = body=b oid=6-0 redriven=1
-			+ retry: * body=a headers={} x=y err=e oid=1-0 redriven=5
-			+ retry: * body=b oid=6-0 redriven=1`)
+			- parked: x/5-0 = body=a headers={} x=y err=e oid=1-0 redriven=5 due=T
+			- parked: x/6-0 = body=b oid=6-0 redriven=1 due=T
+			+ retry: * body=a headers={} x=y err=e oid=1-0 redriven=5 due=T
+			+ retry: * body=b oid=6-0 redriven=1 due=T`)
 	}},
 	{"redrive: counters stop at nine digits", func(b *bench) {
 		b.given("dlq: 5-0 body=a redriven=999999999 oid=1-0\ngroups: g = 0-0|T")
 		b.then(b.redrive(false, nil, Letter{EntryID: "5-0", ID: "1-0"}), "moved x/5-0", `- dlq: 5-0 body=a redriven=999999999 oid=1-0
 			+ due: x/5-0 = T
-			+ parked: x/5-0 = body=a oid=1-0 redriven=999999999`)
+			+ parked: x/5-0 = body=a oid=1-0 redriven=999999999 due=T`)
 	}},
 	{"redrive: a taken member is never overwritten", func(b *bench) {
 		b.given(`dlq: 5-0 body=new
@@ -64,15 +64,15 @@ var redriveChecks = []check{
 			due: x/5-0 = T+9`)
 		b.then(b.redrive(false, nil, Letter{EntryID: "5-0", ID: "5-0"}), "moved x/5-0/2", `- dlq: 5-0 body=new
 			+ due: x/5-0/2 = T
-			+ parked: x/5-0/2 = body=new oid=5-0 redriven=1`)
+			+ parked: x/5-0/2 = body=new oid=5-0 redriven=1 due=T`)
 	}},
 	{"redrive: anew, to all groups", func(b *bench) {
-		b.given(`dlq: 5-0 body=a headers={} did=k x=y rc=6 lost=1 losses=2 cut=3 redriven=4 oid=1-0 from=0-1 err=e reason=retries
+		b.given(`dlq: 5-0 body=a headers={} did=k x=y rc=6 lost=1 losses=2 cut=3 redriven=4 due=5 oid=1-0 from=0-1 err=e reason=retries
 			dlq: 6-0 body=b
 			seen 1-0 = 1
 			groups: g = 0-0|T`)
 		b.then(b.redrive(true, nil, Letter{EntryID: "5-0", ID: "1-0"}, Letter{EntryID: "6-0", ID: "6-0"}), "moved * ; moved *",
-			`- dlq: 5-0 body=a headers={} did=k x=y rc=6 lost=1 losses=2 cut=3 redriven=4 oid=1-0 from=0-1 err=e reason=retries
+			`- dlq: 5-0 body=a headers={} did=k x=y rc=6 lost=1 losses=2 cut=3 redriven=4 due=5 oid=1-0 from=0-1 err=e reason=retries
 			- dlq: 6-0 body=b
 			+ main: * body=a headers={} did=k x=y from=1-0
 			+ main: * body=b from=6-0`)
@@ -87,8 +87,8 @@ var redriveChecks = []check{
 			- dlq: 6-0 h=2
 			+ due: x/5-0 = T
 			+ due: x/6-0 = T
-			+ parked: x/5-0 = h=1 body="n\x00\xff\r\n" x=y body=z oid=5-0 redriven=1
-			+ parked: x/6-0 = h=2 body="n\x00\xff\r\n" oid=6-0 redriven=1`)
+			+ parked: x/5-0 = h=1 body="n\x00\xff\r\n" x=y body=z oid=5-0 redriven=1 due=T
+			+ parked: x/6-0 = h=2 body="n\x00\xff\r\n" oid=6-0 redriven=1 due=T`)
 		b.then(b.redrive(true, []byte{}, Letter{EntryID: "7-0", ID: "7-0"}), "moved *", "- dlq: 7-0 body=c\n+ main: * body=\"\" from=7-0")
 	}},
 	{"redrive: what has no body cannot", func(b *bench) {
@@ -99,7 +99,7 @@ var redriveChecks = []check{
 		b.then(b.redrive(false, nil, Letter{EntryID: "5-0", ID: "5-0"}, Letter{EntryID: "6-0", ID: "6-0"}, Letter{EntryID: "7-0", ID: "7-0"}),
 			"unredrivable ; unredrivable ; moved x/7-0", `- dlq: 7-0 body=""
 			+ due: x/7-0 = T
-			+ parked: x/7-0 = body="" oid=7-0 redriven=1`)
+			+ parked: x/7-0 = body="" oid=7-0 redriven=1 due=T`)
 		b.then(b.redrive(true, nil, Letter{EntryID: "5-0", ID: "5-0"}), "unredrivable", "")
 	}},
 	{"redrive: a group that does not exist", func(b *bench) {

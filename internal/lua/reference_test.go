@@ -52,6 +52,7 @@ type item struct {
 	stable                          string // "" = the entry's own id
 	rest                            []string
 	rc, lost, losses, cut, redriven int
+	due                             int64
 	err, reason, from               string
 }
 
@@ -66,12 +67,12 @@ func newReference() *reference {
 
 func itemOf(fields []string) item {
 	m := wire.Parse("", fields)
-	return item{m.ID, travelling(fields), m.RC, m.Lost, m.Losses, m.Cut, m.Redriven, m.Err, m.Reason, m.From}
+	return item{m.ID, travelling(fields), m.RC, m.Lost, m.Losses, m.Cut, m.Redriven, m.Due, m.Err, m.Reason, m.From}
 }
 
 func (i item) String() string {
-	return fmt.Sprintf("%s [%s] rc=%d lost=%d losses=%d cut=%d redriven=%d err=%q reason=%q from=%q",
-		i.stable, showFields(i.rest), i.rc, i.lost, i.losses, i.cut, i.redriven, i.err, i.reason, i.from)
+	return fmt.Sprintf("%s [%s] rc=%d lost=%d losses=%d cut=%d redriven=%d due=%d err=%q reason=%q from=%q",
+		i.stable, showFields(i.rest), i.rc, i.lost, i.losses, i.cut, i.redriven, i.due, i.err, i.reason, i.from)
 }
 
 // up counts one more; a counter has at most nine digits.
@@ -271,7 +272,7 @@ func (r *reference) promote(set map[string]*waiting, to *stream) (moved int, lin
 			lines += " ; " + said + " " + m
 		} else {
 			if strings.HasPrefix(m, "d-") {
-				w.stable = m
+				w.stable, w.due = m, epoch+w.from
 			}
 			to.entries = append(to.entries, message{item: w.item})
 			moved++
@@ -306,7 +307,7 @@ func (r *reference) redrive(at int, anew bool, body []byte) string {
 		r.main.entries = append(r.main.entries, message{item: item{rest: i.rest, from: i.stable}})
 		return "moved *"
 	}
-	i.redriven = up(i.redriven)
+	i.redriven, i.due = up(i.redriven), epoch+r.clock
 	return "moved " + r.park(r.parked, "x/"+e.id, i, r.clock, r.clock)
 }
 

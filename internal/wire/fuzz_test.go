@@ -77,7 +77,7 @@ func FuzzParse(f *testing.F) {
 				first[name] = value
 			}
 			if !slices.Contains([]string{
-				"body", "headers", "rc", "lost", "losses", "cut", "oid", "did", "from", "redriven", "err", "reason",
+				"body", "headers", "rc", "lost", "losses", "cut", "oid", "did", "from", "redriven", "due", "err", "reason",
 			}, name) {
 				unknown = append(unknown, [2]string{name, value})
 			}
@@ -97,6 +97,9 @@ func FuzzParse(f *testing.F) {
 			if got != want || got < 0 || got > wire.MaxCount {
 				t.Errorf("%s = %d; it holds %q", name, got, first[name])
 			}
+		}
+		if due, err := strconv.ParseUint(first["due"], 10, 63); err == nil && m.Due != int64(due) || err != nil && m.Due != 0 {
+			t.Errorf("due = %d; it holds %q", m.Due, first["due"])
 		}
 		if _, had := first["body"]; m.HasBody != had {
 			t.Errorf("HasBody = %v", m.HasBody)

@@ -119,9 +119,9 @@ var entryCases = []struct {
 	{"a retry", "1754000000001-0", []string{
 		"body", "x", "tenant", "acme", "rc", "2", "losses", "1", "oid", "1754000000000-0", "err", "no route",
 	}},
-	{"a delayed message", "1754000060000-0", []string{"body", "x", "oid", "d-1754000000000-00112233aabbccdd"}},
+	{"a delayed message", "1754000060000-0", []string{"body", "x", "oid", "d-1754000000000-00112233aabbccdd", "due", "1754000059900"}},
 	{"a suspect", "1754000000002-0", []string{"body", "x", "lost", "2", "losses", "3", "cut", "1", "oid", "1754000000000-0"}},
-	{"redriven", "1754000000003-0", []string{"body", "x", "oid", "1754000000000-0", "redriven", "1", "err", "no route"}},
+	{"redriven", "1754000000003-0", []string{"body", "x", "oid", "1754000000000-0", "redriven", "1", "due", "1754000002900", "err", "no route"}},
 	{"published anew", "1754000000004-0", []string{"body", "x", "from", "1754000000000-0"}},
 	{"dead", "1754000000005-0", []string{"body", "x", "rc", "6", "oid", "1754000000000-0", "err", "no route", "reason", "retries"}},
 	{"dead, too wide", "1754000000006-0", []string{
@@ -137,6 +137,8 @@ var entryCases = []struct {
 	{"a binary body", "1-4", []string{"body", "a\x00\xff\r\n"}},
 	{"junk counters", "1-5", []string{"rc", "nan", "lost", "-1", "losses", "1e3", "cut", "1234567890", "redriven", " 1"}},
 	{"counters at their limits", "1-6", []string{"rc", "999999999", "lost", "000000007", "losses", "0", "cut", "", "redriven", "٣"}},
+	{"a due time that is none", "1-11", []string{"body", "x", "due", "-1"}},
+	{"a due time that is too large", "1-12", []string{"body", "x", "due", "18446744073709551615"}},
 	{"unknown fields keep their order", "1-7", []string{"z", "1", "body", "x", "a", "2", "z", "", "", "3", "Body", "4", "rc ", "5"}},
 	{"headers that are none", "1-8", []string{"body", "x", "headers", `{"a":1}`}},
 	{"a null header", "1-9", []string{"body", "x", "headers", `{"a":null}`}},
@@ -182,6 +184,9 @@ func writeMessage(b *strings.Builder, m wire.Message) {
 		if v.n != 0 {
 			fmt.Fprintf(b, "-> %s %d\n", v.name, v.n)
 		}
+	}
+	if m.Due != 0 {
+		fmt.Fprintf(b, "-> due %d\n", m.Due)
 	}
 	for _, u := range wire.Unknown(m.Fields) {
 		fmt.Fprintf(b, "-> unknown %s %s\n", quote(u[0]), quote(u[1]))

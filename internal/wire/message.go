@@ -4,7 +4,9 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -20,6 +22,7 @@ const (
 	DID      = "did"      // the dedupe id it was published with
 	From     = "from"     // the stable id of the dead letter it was published anew from
 	Redriven = "redriven" // how often it came back from the dead letters
+	Due      = "due"      // when its delay ended, or it was redriven last, in ms
 	Err      = "err"      // the last error
 	Reason   = "reason"   // why it is dead
 	Packed   = "packed"   // all fields of an entry too wide to be moved
@@ -46,6 +49,7 @@ type Message struct {
 	Reason  string
 
 	RC, Lost, Losses, Cut, Redriven int
+	Due                             int64 // ms, 0 = none
 
 	Fields []string // all of them as stored: name, value, name, value …
 }
@@ -102,6 +106,12 @@ func Parse(entryID string, fields []string) Message {
 			if first(1 << 9) {
 				m.Redriven = Counter(v)
 			}
+		case Due:
+			if first(1 << 12) {
+				if ms, err := strconv.ParseUint(v, 10, 63); err == nil {
+					m.Due = int64(ms)
+				}
+			}
 		case Err:
 			if first(1 << 10) {
 				m.Err = v
@@ -113,6 +123,22 @@ func Parse(entryID string, fields []string) Message {
 		}
 	}
 	return m
+}
+
+// Published is the server's time of the first publish; where a producer chose the stable id, that of the entry.
+func (m *Message) Published() time.Time {
+	if t := Time(m.ID); !t.IsZero() {
+		return t
+	}
+	return Time(m.EntryID)
+}
+
+// Born is when a message's age began: with the end of its delay or its last redrive, else when it was published.
+func (m *Message) Born() time.Time {
+	if m.Due > 0 {
+		return time.UnixMilli(m.Due)
+	}
+	return m.Published()
 }
 
 // Counter reads a counter: 1 to 9 digits, all else is 0.
@@ -143,7 +169,7 @@ func Unknown(fields []string) [][2]string {
 
 var reserved = map[string]bool{
 	Body: true, Headers: true, RC: true, Lost: true, Losses: true, Cut: true, OID: true, DID: true,
-	From: true, Redriven: true, Err: true, Reason: true,
+	From: true, Redriven: true, Due: true, Err: true, Reason: true,
 }
 
 // ParseHeaders reads a headers field; what is no JSON object of strings is no headers.

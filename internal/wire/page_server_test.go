@@ -169,7 +169,7 @@ func TestPageDelayedScript(t *testing.T) {
 		t.Fatalf("promoted %+v, %v", p, err)
 	}
 	entryID, got := fieldsOf(t, c, k.Main)
-	if m := wire.Parse(entryID, got); m.ID != id || !slices.Equal(got, []string{"body", "a\x00\xff", "", "x", "oid", id}) {
+	if m := wire.Parse(entryID, got); m.ID != id || !slices.Equal(got, []string{"body", "a\x00\xff", "", "x", "oid", id, "due", "1"}) || !m.Born().Equal(time.UnixMilli(1)) {
 		t.Errorf("promoted as %q", got)
 	}
 }

@@ -85,7 +85,7 @@ local function field(f, name)
     if f[i] == name then return f[i + 1] end
   end
 end
-local ORDER = {'rc', 'lost', 'losses', 'cut', 'oid', 'from', 'redriven', 'err', 'reason'}
+local ORDER = {'rc', 'lost', 'losses', 'cut', 'oid', 'from', 'redriven', 'due', 'err', 'reason'}
 -- A copy with the fields of set replaced (a string) or left out (false); all others keep order and bytes.
 local function rewrite(f, set)
   local out, n = {}, 0

@@ -24,7 +24,7 @@ return guarded(function()
   end
   local moved, missing, out = 0, 0, {}
 
-  local function one(member)
+  local function one(member, at)
     local v = redis.call('HGET', KEYS[2], member)
     if not v then
       redis.call('ZREM', KEYS[1], member)
@@ -34,7 +34,7 @@ return guarded(function()
     bytes = bytes - #v
     local f, said = unpacked(v), nil
     if f and #f / 2 <= WIDE + 20 then
-      if group == '' and string.sub(member, 1, 2) == 'd-' then f = rewrite(f, {oid = member}) end
+      if group == '' and string.sub(member, 1, 2) == 'd-' then f = rewrite(f, {oid = member, due = int(tonumber(at))}) end
       append(KEYS[3], f)
       moved = moved + 1
     else
@@ -48,12 +48,13 @@ return guarded(function()
 
   local skip = 0
   while limit > 0 and bytes > 0 do
-    local list = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', int(t), 'LIMIT', skip, math.min(limit, 50))
+    local list = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', int(t), 'WITHSCORES', 'LIMIT', skip, math.min(limit, 50))
     if not list[1] then break end
-    for _, member in ipairs(list) do
+    for i = 1, #list, 2 do
+      local member = list[i]
       if limit <= 0 or bytes <= 0 then break end
       limit = limit - 1
-      local ok, res = pcall(one, member)
+      local ok, res = pcall(one, member, list[i + 1])
       if not ok then
         local put = redis.pcall('ZADD', KEYS[1], 'XX', int(t + 60000), member)
         if type(put) == 'table' and put.err then skip = skip + 1 end -- a full memory: the walk goes past it

@@ -28,11 +28,12 @@ return guarded(function()
     local where
     local set = {rc = false, lost = false, losses = false, cut = false, reason = false}
     if anew then
-      set.oid, set.err, set.redriven, set.from = false, false, false, stable(f, id)
+      set.oid, set.err, set.redriven, set.due, set.from = false, false, false, false, stable(f, id)
       where = append(KEYS[1], rewrite(f, set))
     else
-      set.oid, set.redriven = stable(f, id), int(onemore(field(f, 'redriven')))
-      where = park(KEYS[3], KEYS[2], 'x/' .. id, rewrite(f, set), now())
+      local t = now()
+      set.oid, set.redriven, set.due = stable(f, id), int(onemore(field(f, 'redriven'))), int(t)
+      where = park(KEYS[3], KEYS[2], 'x/' .. id, rewrite(f, set), t)
       redis.call('DEL', seen)
     end
     redis.call('XDEL', KEYS[4], id)
