@@ -54,7 +54,8 @@ async function render() {
     await pages[name](main, params, ctx);
   } catch (err) {
     if (err.name === 'AbortError' || mine !== turn) return;
-    fill(main, h('div', { class: 'crumbs' }, h('a', { href: link() }, 'Overview')), errorBox(err),
+    ctx.title('Error');
+    fill(main, h('div', { class: 'crumbs' }, h('a', { href: link() }, 'Overview')), h('div', { class: 'head' }, h('h1', null, 'This page cannot be shown')), errorBox(err),
       h('p', { class: 'pad' }, h('button', { class: 'btn', type: 'button', onclick: () => render() }, 'Try again')));
     if (err.unreachable) { // it heals by itself
       const again = setTimeout(() => { if (mine === turn) render(); }, 3000);

@@ -32,15 +32,20 @@ function draw(svg, points, fields, top, width, height) {
     h('polyline', { class: 's-' + f, points: r.length === 1 ? `0,${r[0].split(',')[1]} ${r[0]}` : r.join(' ') }))));
 }
 
-/** spark is a small chart of in and out. */
+/** spark is a small chart: what came in as an area, what is done as a line. */
 export function spark() {
   const svg = h('svg', { class: 'spark', viewBox: '0 0 130 26', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
-  return { el: svg, set(points) { const p = points.slice(-60).filter((x) => x.at > points[points.length - 1].at - SPAN); draw(svg, p, ['in', 'out'], Math.max(most(p, ['in', 'out']), 0.001), 130, 26); } };
+  return { el: svg, set(points) { const p = points.slice(-60).filter((x) => x.at > points[points.length - 1].at - SPAN); 
+      const top = Math.max(most(p, ['in', 'out']), 0.001);
+      draw(svg, p, ['out'], top, 130, 26);
+      if (p.length > 1) svg.prepend(...runs(p, 'in', p[0].at, p[p.length - 1].at, top, 130, 26).filter((r) => r.length > 1).map((r) =>
+        h('polygon', { class: 'a-in', points: `${r[0].split(',')[0]},26 ${r.join(' ')} ${r[r.length - 1].split(',')[0]},26` })));
+    } };
 }
 
 /** chart is a card with lines, a legend with the newest values, and the values under the pointer. */
 export function chart(title, fields, isRate) {
-  const W = 600, H = 132;
+  const W = 600, H = 116;
   const svg = h('svg', { class: 'plot', viewBox: `0 0 ${W} ${H}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': title });
   const lines = h('g'), cursor = h('line', { class: 'cursor', y1: 0, y2: H, visibility: 'hidden' });
   svg.append(h('line', { x1: 0, x2: W, y1: H - 1, y2: H - 1 }), h('line', { x1: 0, x2: W, y1: 2, y2: 2 }), lines, cursor);

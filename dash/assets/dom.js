@@ -1,7 +1,7 @@
 // Elements are made here and nowhere from text: what comes from Redis can only become text, never markup.
 
 const SVG = 'http://www.w3.org/2000/svg';
-const svgTags = new Set(['svg', 'polyline', 'line', 'g', 'path', 'rect', 'title']);
+const svgTags = new Set(['svg', 'polyline', 'polygon', 'line', 'g', 'path', 'rect', 'title']);
 
 /** h makes an element. Props: class, on* handlers, data-*, any attribute; a property where the element has one. */
 export function h(tag, props, ...children) {

@@ -6,6 +6,7 @@ import { holding, watch } from './live.js';
 import { chart, follow } from './chart.js';
 import { confirm, copyButton, empty, errorBox, field, heading, pager, table, tell, toast } from './ui.js';
 import { taskCard } from './tasks.js';
+import { idle } from './overview.js';
 
 export function lease(c) {
   if (c.heartbeat_ms === null) return h('span', { class: 'pill', title: 'No lease record: not a worker of this library' }, 'foreign');
@@ -52,9 +53,10 @@ export default async function group(main, params, ctx) {
     now = g;
     if (!old) follow(points, sample, g);
     text(tiles.lag, num(g.lag)); text(tiles.pending, num(g.pending)); text(tiles.retry, num(g.retry)); text(tiles.retrying, num(g.retrying));
-    text(tiles.delayed, num(g.delayed)); text(tiles.dead, num(g.dead)); text(tiles.oldest, g.oldest_ms ? span(g.oldest_ms) : '–'); text(tiles.length, num(g.length));
+    text(tiles.delayed, num(g.delayed)); text(tiles.dead, num(g.dead)); text(tiles.oldest, g.oldest_ms ? span(g.oldest_ms) : '–'); text(tiles.length, num(g.length)); text(tiles.consumers, num(g.consumers));
     tiles.dead.parentNode.classList.toggle('bad', g.dead > 0);
     tiles.oldest.parentNode.classList.toggle('warn', g.oldest_ms > 300000);
+    tiles.consumers.parentNode.classList.toggle('bad', idle(g));
     for (const c of [rates, work, bad]) c.set(points);
     const flag = JSON.stringify(g.pause);
     if (flag !== pause_) {
@@ -66,9 +68,9 @@ export default async function group(main, params, ctx) {
     }
   }
   fill(main, heading(ctx, 'group', sg, name, state, toggle),
-    h('div', { class: 'tiles' }, tile('lag', 'waiting', link('messages', sg)), tile('pending', 'in flight', link('group', { ...sg, show: 'pending' })), tile('retry', 'due again'),
-      tile('retrying', 'retrying', link('group', { ...sg, show: 'retrying' })), tile('dead', 'dead', link('dead', sg)), tile('delayed', 'delayed', link('delayed', sg)), tile('oldest', 'oldest'), tile('length', 'entries kept')),
-    notice, await taskCard(ctx, sg),
+    notice, h('div', { class: 'tiles' }, tile('lag', 'waiting', link('messages', sg)), tile('pending', 'in flight', link('group', { ...sg, show: 'pending' })), tile('retry', 'due again'),
+      tile('retrying', 'retrying', link('group', { ...sg, show: 'retrying' })), tile('dead', 'dead', link('dead', sg)), tile('delayed', 'delayed', link('delayed', sg)), tile('oldest', 'oldest'), tile('length', 'entries kept'), tile('consumers', 'consumers', link('group', { ...sg, show: 'consumers' }))),
+    await taskCard(ctx, sg),
     h('div', { class: 'charts' }, rates.el, work.el, bad.el));
   take(first, true);
 
@@ -123,7 +125,7 @@ async function consumersCard(ctx, params, sg) {
     h('td', { class: 'num', 'data-label': 'Heartbeat' }, c.heartbeat_ms === null ? '–' : span(c.heartbeat_ms) + ' ago'),
     h('td', { class: 'num', 'data-label': 'Allowed silence' }, c.visibility_ms ? span(c.visibility_ms) : '–')))))
     : empty('Nobody consumes', 'No worker of this group is connected. What is published waits, and nothing is lost. A worker in any language:', h('pre', null, `xstreamq work ${sg.stream} ${sg.group} -- ./handle.sh`));
-  return h('section', { class: 'card' }, h('header', null, h('h2', null, 'Consumers'), h('span', { class: 'muted' }, num(total))), body);
+  return h('section', { class: 'card', id: 'at-consumers' }, h('header', null, h('h2', null, 'Consumers'), h('span', { class: 'muted' }, num(total))), body);
 }
 
 async function pendingCard(ctx, params, sg) {

@@ -33,9 +33,9 @@ export default async function letter(main, params, ctx) {
     h('button', { class: 'btn danger', type: 'button', 'data-purge': id, onclick: async () => { if (await purgeOne(sg, id)) back(); } }, 'Purge')] : h('span', { class: 'pill' }, 'read-only')),
   h('section', { class: 'card' }, h('header', null, h('h2', null, 'Why it died'), h('span', { class: 'pill bad' }, m.reason || 'no reason given'), h('span', { class: 'muted' }, reasons[m.reason] || '')),
     h('div', { class: 'body' }, m.error ? h('pre', null, m.error) : h('p', { class: 'muted' }, 'No error was recorded.'))),
-  h('section', { class: 'card' }, h('header', null, h('h2', null, 'Message'), h('div', { class: 'right' }, copyButton(location.href, 'a link to this page'))),
+  h('div', { class: 'cols' }, h('section', { class: 'card' }, h('header', null, h('h2', null, 'Message'), h('div', { class: 'right' }, copyButton(location.href, 'a link to this page', 'copy link'))),
     h('div', { class: 'body' }, facts(m, h('dt', null, 'Died'), h('dd', null, time(m.dead_at)), h('dt', null, 'Failed attempts'), h('dd', null, num(m.attempts))))),
-  bodyCard(m));
+  bodyCard(m)));
   if (params.get('edit') && ctx.canWrite && editable) {
     history.replaceState(null, '', link('letter', { ...sg, id }));
     setTimeout(edit);

@@ -57,6 +57,6 @@ export default async function message(main, params, ctx) {
   fill(main, heading(ctx, 'messages', sg, `Message ${id}`),
     h('section', { class: 'card' }, h('header', null, h('h2', null, 'Where it is'), h('span', { class: 'muted' }, groups.length > asked.length ? `the first ${asked.length} of ${num(groups.length)} groups` : 'for each group')),
       whys.length ? whys : empty('No group reads this stream', 'A message waits in the stream until a group is made; new groups begin at the oldest entry.')),
-    m ? [h('section', { class: 'card' }, h('header', null, h('h2', null, 'Message')), h('div', { class: 'body' }, facts(m, h('dt', null, 'Attempt'), h('dd', null, num(m.attempt))))), bodyCard(m)]
+    m ? h('div', { class: 'cols' }, h('section', { class: 'card' }, h('header', null, h('h2', null, 'Message')), h('div', { class: 'body' }, facts(m, h('dt', null, 'Attempt'), h('dd', null, num(m.attempt))))), bodyCard(m))
       : h('section', { class: 'card' }, empty('It is not here any more', 'No place of this stream has a message with this id: every group is done with it, or it was purged, or it was never published. A search looks at 100,000 messages at most.')));
 }

@@ -11,10 +11,13 @@ const STUCK = 5 * 60 * 1000; // an oldest message of this age is worth a look
 const columns = [
   ['name', 'Stream / group', (g) => g.stream + '\u0000' + g.group], ['lag', 'Waiting', (g) => g.lag ?? -1], ['pending', 'In flight', (g) => g.pending],
   ['retrying', 'Retrying', (g) => g.retry + g.retrying], ['delayed', 'Delayed', (g) => g.delayed], ['dead', 'Dead', (g) => g.dead],
-  ['oldest', 'Oldest', (g) => g.oldest_ms], ['in', 'In /s', (g) => g.in_rate ?? -1], ['out', 'Done /s', (g) => g.out_rate ?? -1],
+  ['oldest', 'Oldest', (g) => g.oldest_ms], ['consumers', 'Consumers', (g) => g.consumers], ['in', 'In /s', (g) => g.in_rate ?? -1], ['out', 'Done /s', (g) => g.out_rate ?? -1],
 ];
 
-export const trouble = (g) => g.dead > 0 || g.paused || g.oldest_ms > STUCK;
+/** idle says that something waits and nobody is there to take it. */
+export const idle = (g) => g.group !== '' && g.consumers === 0 && (g.lag > 0 || g.retry > 0 || g.retrying > 0);
+
+export const trouble = (g) => g.dead > 0 || g.paused || g.oldest_ms > STUCK || idle(g);
 
 function makeRow(g) {
   const sg = { stream: g.stream, group: g.group };
@@ -25,13 +28,14 @@ function makeRow(g) {
   const [delTd, delayed] = cell('Delayed', link('delayed', sg));
   const [deadTd, deadA] = cell('Dead', g.group ? link('dead', sg) : null);
   deadA.dataset.dead = g.group;
+  const [conTd, consumers] = cell('Consumers', g.group ? link('group', { ...sg, show: 'consumers' }) : null);
   const [oldTd, oldest] = cell('Oldest'), [inTd, inRate] = cell('In /s'), [outTd, outRate] = cell('Done /s');
   const state = h('span');
   const chart = spark();
   const points = [];
-  const el = h('tr', { 'data-row': '' },
+  const el = h('tr', { 'data-row': '', 'data-stream': g.stream },
     h('td', { class: 'name' }, g.group ? [h('a', { href: link('group', sg) }, h('span', { class: 'stream' }, g.stream, ' / '), h('b', null, g.group)), ' '] : [h('a', { href: link('messages', { stream: g.stream }) }, h('b', null, g.stream)), h('span', { class: 'muted' }, ' no group reads it'), ' '], state),
-    lagTd, pendTd, retTd, delTd, deadTd, oldTd, inTd, outTd, h('td', { class: 'wide' }, g.group ? chart.el : null));
+    lagTd, pendTd, retTd, delTd, deadTd, oldTd, conTd, inTd, outTd, h('td', { class: 'wide' }, g.group ? chart.el : null));
   let shown = '';
   const set = (td, a, value, label) => { text(a, label ?? num(value)); td.classList.toggle('zero', value === 0); };
   return {
@@ -45,11 +49,14 @@ function makeRow(g) {
       deadA.classList.toggle('bad', next.dead > 0);
       set(oldTd, oldest, next.oldest_ms, next.oldest_ms ? span(next.oldest_ms) : '–');
       oldest.classList.toggle('warn-text', next.oldest_ms > STUCK);
+      set(conTd, consumers, next.consumers);
       set(inTd, inRate, next.in_rate ?? 0, rate(next.in_rate));
       set(outTd, outRate, next.out_rate ?? 0, rate(next.out_rate));
-      const now = JSON.stringify(next.pause);
-      if (now !== shown) { fill(state, next.paused ? h('span', { class: 'pill warn', title: next.pause.reason || 'no reason was given' }, 'paused') : null); shown = now; }
-      el.dataset.stream = next.stream;
+      const now = JSON.stringify([next.pause, idle(next)]);
+      if (now === shown) return;
+      shown = now;
+      fill(state, next.paused ? h('span', { class: 'pill warn', title: next.pause.reason || 'no reason was given' }, 'paused') : null,
+        idle(next) ? h('span', { class: 'pill bad', title: 'Messages wait, and no worker of this group is connected' }, 'no workers') : null);
     },
   };
 }
@@ -72,7 +79,7 @@ export default async function overview(main, params, ctx) {
   const none = h('div', { hidden: true }, empty('Nothing matches', 'No stream or group has this in its name, or none is in trouble.'));
   const count = h('span', { class: 'muted' });
   const card = h('section', { class: 'card' },
-    h('header', null, h('h2', null, 'Streams and groups'), count, h('div', { class: 'right' }, h('label', { class: 'check', title: 'Dead letters, paused, or a message older than five minutes' }, only, 'needs a look'), search)),
+    h('header', null, h('h2', null, 'Streams and groups'), count, h('div', { class: 'right' }, h('label', { class: 'check', title: 'Dead letters, paused, no workers, or a message older than five minutes' }, only, 'needs a look'), search)),
     h('div', { class: 'scroll' }, h('table', { class: 'stack', 'aria-label': 'Streams and groups' }, h('thead', null, h('tr', null, heads, h('th', { scope: 'col' }, 'In and done, lately'))), body)), none);
   const start = empty('No queue yet', 'A stream appears here once a program publishes to it or subscribes. Try it:',
     h('pre', null, "xstreamq publish orders '{\"id\":1}'\nxstreamq work orders billing -- ./bill.sh"));

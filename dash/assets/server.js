@@ -14,8 +14,8 @@ function memory(s) {
   return h('section', { class: 'card' }, h('header', null, h('h2', null, 'Memory')), h('div', { class: 'body' },
     s.memory_most_bytes ? h('progress', { class: share >= 0.95 ? 'bad' : share >= 0.8 ? 'warn' : null, max: 1, value: share, 'aria-label': 'Memory used' }) : null,
     h('dl', null,
-      fact('Used', 'memory', or(s.memory_bytes, bytes), s.memory_most_bytes ? ` of ${bytes(s.memory_most_bytes)} (${Math.round(100 * share)} %)` : ''),
-      fact('Most allowed', 'memory-most', or(s.memory_most_bytes, (n) => (n ? bytes(n) : 'no limit'))),
+      fact('Used', 'memory', or(s.memory_bytes, bytes), s.memory_most_bytes ? ` (${Math.round(100 * share)} %)` : ''),
+      fact('Most allowed', 'memory-most', or(s.memory_most_bytes, (n) => (n ? bytes(n) : h('span', { class: 'warn-text' }, 'no limit')))),
       fact('Highest so far', 'memory-peak', or(s.memory_peak_bytes, bytes)),
       fact('When it is full', 'eviction', or(s.eviction, (p) => (p === 'noeviction' ? 'publishing fails, nothing is lost' : 'keys are evicted')), s.eviction ? h('span', { class: 'muted mono' }, ` ${s.eviction}`) : ''))));
 }
@@ -23,10 +23,10 @@ function memory(s) {
 function persistence(s) {
   const fsync = { always: 'every write', everysec: 'every second', no: 'when the system likes' };
   return h('section', { class: 'card' }, h('header', null, h('h2', null, 'Persistence')), h('div', { class: 'body' }, h('dl', null,
-    fact('Append-only file', 'aof', or(s.aof, (on) => (on ? 'on' : h('b', null, 'off')))),
+    fact('Append-only file', 'aof', or(s.aof, (on) => (on ? 'on' : h('span', { class: 'warn-text' }, 'off')))),
     s.aof === false ? null : fact('Synced', 'fsync', or(s.fsync, (v) => fsync[v] || v)),
-    fact('Snapshots', 'save', or(s.save, (v) => (v === '' ? 'never' : h('span', { class: 'mono' }, v)))),
-    fact('Last snapshot', 'saved', s.saved_at ? time(s.saved_at) : untold()),
+    fact('Snapshots', 'save', s.save === '' ? 'off' : or(s.save, (v) => h('span', { class: 'mono' }, v))),
+    fact('Last snapshot', 'saved', s.saved_at ? time(s.saved_at) : s.changes_since_save === null ? untold() : 'none yet'),
     fact('Changed since', 'unsaved', or(s.changes_since_save, (n) => plural(n, 'write', 'writes'))),
     fact('Last error', 'error', s.errors.length ? s.errors.map((e) => h('p', { class: 'bad-text' }, e)) : 'none'))));
 }

@@ -38,8 +38,8 @@ export async function copy(value, what) {
   toast(done ? `Copied ${what}` : 'The browser does not allow copying', !done);
 }
 
-export function copyButton(value, what) {
-  return h('button', { class: 'copy', type: 'button', title: `Copy ${what}`, onclick: (e) => { e.stopPropagation(); copy(typeof value === 'function' ? value() : value, what); } }, 'copy');
+export function copyButton(value, what, label = 'copy') {
+  return h('button', { class: 'copy', type: 'button', title: `Copy ${what}`, onclick: (e) => { e.stopPropagation(); copy(typeof value === 'function' ? value() : value, what); } }, label);
 }
 
 export function empty(title, ...rest) {
@@ -93,6 +93,7 @@ export function heading(ctx, page, { stream, group }, title, ...actions) {
 export function pager(ctx, params, next, note) {
   const trail = (params.get('trail') || '').split('~').filter(Boolean);
   const after = params.get('after') || '';
+  if (!note && !after && !next) return null;
   const go = (change) => ctx.go({ ...Object.fromEntries(params), ...change });
   return h('div', { class: 'pager' }, h('span', null, note), h('span', { class: 'right' },
     after ? h('button', { class: 'btn small', type: 'button', onclick: () => go({ after: trail.pop() || '', trail: trail.join('~') }) }, 'Back') : null, ' ',

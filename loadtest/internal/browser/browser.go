@@ -89,15 +89,20 @@ func (b *Browser) Page(width, height int64, scheme string) (*Page, error) {
 	if err == nil {
 		_, err = chromedp.Call(ctx, log.Enable, cdp.Empty{})
 	}
-	if err == nil {
-		_, err = chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-		})
-	}
 	if err != nil {
 		return nil, err
 	}
-	return p, p.run("open a tab", chromedp.EmulateViewport(width, height))
+	return p, p.Form(width, height, scheme)
+}
+
+// Form gives the tab another size and another colour scheme.
+func (p *Page) Form(width, height int64, scheme string) error {
+	if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+	}); err != nil {
+		return err
+	}
+	return p.run("form the tab", chromedp.EmulateViewport(width, height))
 }
 
 // Close closes the tab.
@@ -168,4 +173,17 @@ func value[T any](p *Page, what string, a chromedp.Action[T]) (T, error) {
 		err = fmt.Errorf("%s: %w; the tab says %q", what, err, p.Complaints())
 	}
 	return v, err
+}
+
+// First is the address of the first row's link on a page, relative to it; "" where there is none.
+func (b *Browser) First(url string) (string, error) {
+	p, err := b.Page(1280, 800, "light")
+	if err != nil {
+		return "", err
+	}
+	defer p.Close()
+	if err := p.Go(url); err != nil {
+		return "", err
+	}
+	return Eval[string](p, `document.querySelector('tbody a')?.getAttribute('href') || ''`)
 }

@@ -46,6 +46,12 @@ var prefixes = []string{"/", "/ops/queues/", "/stripped/"}
 
 func newSite(t *testing.T, cfg dash.Config) *site {
 	t.Helper()
+	return newSiteBehind(t, cfg, func(h http.Handler) http.Handler { return h })
+}
+
+// newSiteBehind has something before it, as a proxy may be.
+func newSiteBehind(t *testing.T, cfg dash.Config, before func(http.Handler) http.Handler) *site {
+	t.Helper()
 	s := &site{t: t}
 	var err error
 	if s.srv, err = server.Start(t.TempDir(), "--save", ""); err != nil {
@@ -60,7 +66,7 @@ func newSite(t *testing.T, cfg dash.Config) *site {
 	mux.Handle("/", d)
 	mux.Handle("/ops/queues/", d)
 	mux.Handle("/stripped/", http.StripPrefix("/stripped", d))
-	s.web = httptest.NewServer(mux)
+	s.web = httptest.NewServer(before(mux))
 	t.Cleanup(func() {
 		d.Close()
 		s.web.CloseClientConnections()
