@@ -29,6 +29,10 @@
 //   - [Snooze]: back later, no attempt spent;
 //   - [Reject]: a dead letter at once.
 //
+// Without a handler's word a message is dead when it has no body, when its workers died with it more than [MaxLost] times in a
+// row, when it is older than [ExpireAfter], or when [MaxParked] is reached; its [Reason] says which. A dead letter stays until it
+// is redriven ([GroupAdmin.RedriveAll]) or purged.
+//
 // Where one call of the database serves many messages, [Queue.SubscribeBatch] hands them over together; where a program has
 // a loop of its own, [Queue.Pull] lets it ask.
 //
@@ -52,12 +56,17 @@
 //
 // # Defaults
 //
-// Visibility timeout 30 s, 5 retries, backoff from the visibility timeout, doubled up to 5 min, 4 × GOMAXPROCS handlers
-// at once, new groups begin at the head of the stream, finished messages are trimmed. Each option's comment gives its
-// unit, default and bounds; a value out of them is [ErrInvalidOption] from the call that takes it.
+// Publishing: 10 s for a call without a deadline, a [DedupeID] is remembered for 10 min, bodies up to 16 MiB. Consuming:
+// visibility timeout 30 s, which is a handler's time too, 5 retries, backoff from the visibility timeout, doubled up to 5 min,
+// 4 × GOMAXPROCS handlers at once, 30 s to drain. New groups begin at the head of the stream; finished messages are trimmed,
+// unless [Retain] keeps them for [GroupAdmin.Seek] to replay. Each option's comment gives its unit, default and bounds; a value
+// out of them is [ErrInvalidOption] from the call that takes it.
 //
 // # Operating
 //
 // [Client.Admin] is every operation that the command line has: counts, pending messages, dead letters and their
 // redrive. Reading creates, delivers and acks nothing. [Hooks] watch, [Middleware] changes what a handler does.
+//
+// Module xstreamqtest tests handlers and producers without a server, otelxstreamq and promxstreamq trace and measure;
+// docs/recipes.md in the repository has idempotent handlers, order for a key and periodic jobs.
 package xstreamq

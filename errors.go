@@ -62,7 +62,8 @@ var (
 	ErrFormat = engine.ErrFormat
 )
 
-// BatchErrors maps the index of a message to its error: from PublishBatch. An empty one counts as nil.
+// BatchErrors maps the index of a message, from 0, to its error: from PublishBatch and Batch.Publish, and for the handlers of
+// SubscribeBatch to return, where those that it does not name are done. An empty one counts as nil.
 type BatchErrors map[int]error
 
 // Error names the first messages that failed, in order.
@@ -108,8 +109,8 @@ func (e BatchErrors) indexes() []int {
 
 // PanicError is a handler's panic, which counts as a failed attempt.
 type PanicError struct {
-	Value any
-	Stack []byte
+	Value any    // what it panicked with
+	Stack []byte // of the handler's goroutine, as debug.Stack gives it
 }
 
 // Error is the panic's value; Stack has the rest.

@@ -17,9 +17,9 @@ type Delivery struct {
 	Headers     map[string]string // not to be changed
 	Raw         []byte            // the body's bytes as stored
 	Attempt     int               // 1 on the first; failures so far + 1
-	MaxAttempts int               // 0 = for ever
+	MaxAttempts int               // MaxRetries + 1: an Attempt of this number is the last one; 0 = for ever
 	Lost        int               // leases lost in a row by workers that died or hung
-	PublishedAt time.Time         // server time of the first publish
+	PublishedAt time.Time         // server time of the first publish, before any delay
 
 	run *engine.Run
 }

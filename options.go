@@ -212,7 +212,8 @@ func Retain(d time.Duration) QueueOption {
 	}
 }
 
-// RetainForever keeps all history: finished messages are never compacted away.
+// RetainForever keeps all history: finished messages are never compacted away, and [GroupAdmin.Seek] may replay them. It is
+// stored as Retain is; [StreamAdmin.SetRetention] changes it.
 func RetainForever() QueueOption {
 	return func(q *queueConfig) error {
 		q.retain = "forever"
@@ -293,7 +294,8 @@ func Header(key, value string) PublishOption {
 	}
 }
 
-// Headers adds headers to the message.
+// Headers adds headers to the message; of one name the last given stands. A header without a name, or text that is not
+// UTF-8, is ErrInvalidOption.
 func Headers(h map[string]string) PublishOption {
 	return func(p *publishConfig) error {
 		for k, v := range h {

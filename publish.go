@@ -31,7 +31,8 @@ func (q *Queue[T]) Publish(ctx context.Context, body T, opts ...PublishOption) (
 }
 
 // PublishBatch publishes all bodies with the same options. Nothing is sent when one body is invalid; what fails later is
-// named by index in a BatchErrors, the results of the others stand.
+// named by index in a BatchErrors, the results of the others stand, one for each body in their order. Any number of bodies: they
+// share round trips. Errors: as Publish's, alone when nothing was sent, else in the BatchErrors.
 func (q *Queue[T]) PublishBatch(ctx context.Context, bodies []T, opts ...PublishOption) ([]Published, error) {
 	if err := q.ready(); err != nil {
 		return nil, err

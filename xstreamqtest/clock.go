@@ -17,6 +17,13 @@ func (k *Kit) setClock() time.Time {
 	return now
 }
 
+// Now is the server's time: DeliverAt and AtTime go by it. It is the test's own until the first jump.
+func (k *Kit) Now() time.Time {
+	k.clock.Lock()
+	defer k.clock.Unlock()
+	return k.setClock()
+}
+
 // Advance moves the server's clock ahead by d; sweeps see it within 50 ms. What was published with a delay, waits out a
 // backoff, or belongs to a worker that died becomes due as if the time had passed. A negative d fails the test.
 func (k *Kit) Advance(d time.Duration) {

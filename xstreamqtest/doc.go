@@ -28,7 +28,7 @@
 //
 // # The clock
 //
-// The server's clock goes on by itself, and [Kit.Advance] and [Kit.Drain] move it ahead. It alone moves: what runs by the
+// The server's clock ([Kit.Now]) goes on by itself, and [Kit.Advance] and [Kit.Drain] move it ahead. It alone moves: what runs by the
 // program's own clock (a handler's timeout, a drain) takes the time it takes. Workers that are alive keep their leases
 // over a jump. One that was silent for 3 seconds of real time, or is no worker of this library, grows older by it.
 //

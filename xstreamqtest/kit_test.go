@@ -69,10 +69,11 @@ func TestExpiry(t *testing.T) {
 	if got, want := kit.Drain(), (xstreamqtest.Tally{Failed: 2, Dead: 1}); got != want {
 		t.Errorf("retried: got %+v, want %+v", got, want)
 	}
-	if _, err := s.orders.Publish(t.Context(), order{ID: 3}, xstreamq.Delay(5*time.Hour)); err != nil {
+	due := kit.Now().Add(5 * time.Hour)
+	if _, err := s.orders.Publish(t.Context(), order{ID: 3}, xstreamq.DeliverAt(due)); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := kit.Drain(), (xstreamqtest.Tally{Acked: 1}); got != want {
+	if got, want := kit.Drain(), (xstreamqtest.Tally{Acked: 1}); got != want || kit.Now().Before(due) {
 		t.Errorf("delayed: got %+v, want %+v", got, want)
 	}
 	f := xstreamq.Filter{Reason: xstreamq.ReasonExpired}

@@ -1,9 +1,11 @@
 package doccheck
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -46,6 +48,33 @@ func TestGoBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	report(t, problems)
+}
+
+// The quick start is short: what main holds, in the README's first program and in the example.
+func TestQuickStartIsShort(t *testing.T) {
+	t.Parallel()
+	root, ps := repository(t)
+	example, err := os.ReadFile(filepath.Join(root, "examples", "quickstart", "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{"examples/quickstart": string(example)}
+	blocks, _ := allBlocks(ps)
+	for _, b := range blocks {
+		if isGo, _ := goKind(b); isGo && b.page == "README.md" && texts[b.page] == "" {
+			texts[b.page] = b.text
+		}
+	}
+	for where, text := range texts {
+		_, body, found := strings.Cut(text, "\nfunc main() {\n")
+		body, _, ended := strings.Cut(body, "\n}\n")
+		if n := strings.Count(body, "\n") + 1; !found || !ended || n > 22 {
+			t.Errorf("%s: main has %d lines, at most 22", where, n)
+		}
+	}
+	if len(texts) != 2 {
+		t.Error("README.md has no program")
+	}
 }
 
 func TestCommands(t *testing.T) {
