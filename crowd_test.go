@@ -2,6 +2,7 @@ package xstreamq_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,6 +66,51 @@ func TestAFewOfTheDeadAmongManyOfTheLiving(t *testing.T) {
 	s.worker(func(_ context.Context, m *xstreamq.Message[order]) error { runs.add(m.ID); return nil }, xstreamq.VisibilityTimeout(time.Second))
 	s.within(4*time.Second, func() bool { return runs.total() == few }, "the ghost's, %v", &runs)
 	runs.each(t, lost, 1)
+}
+
+// However much is in flight, sweeps look at consumers: eight workers with short leases beside 100,000 entries in flight hold the
+// server up with no command.
+func TestSweepsBesideMuchInFlight(t *testing.T) {
+	t.Parallel()
+	s := siteOn(t, redistest.Start(t))
+	const much, workers = 100_000, 8
+	must(t, s.rdb.Do(t.Context(), "xgroup", "create", s.keys.Main, "svc", "0", "mkstream").Err())
+	must(t, s.rdb.HSet(t.Context(), s.keys.Workers, "busy~1", fmt.Sprintf("3600000|%d|1|live|", s.serverTime().UnixMilli())).Err())
+	fill := redis.NewScript(`for i = 1, 20000 do redis.call('XADD', KEYS[1], '*', 'body', '{"id":7}') end
+		redis.call('XREADGROUP', 'GROUP', 'svc', 'busy~1', 'COUNT', 20000, 'STREAMS', KEYS[1], '>')`)
+	for range much / 20_000 {
+		if err := fill.Run(t.Context(), s.rdb, []string{s.keys.Main}).Err(); err != nil && !errors.Is(err, redis.Nil) {
+			t.Fatal(err)
+		}
+	}
+	var runs calls
+	for range workers {
+		c := s.open(xstreamq.SweepInterval(time.Second))
+		s.subscribe(c, func(_ context.Context, m *xstreamq.Message[order]) error { runs.add(m.ID); return nil }, xstreamq.VisibilityTimeout(2*time.Second))
+		s.start(c)
+	}
+	must(t, s.rdb.ConfigResetStat(t.Context()).Err())
+	var ids []string
+	for range 40 {
+		ids = append(ids, s.publish(1, 1)...)
+		time.Sleep(100 * time.Millisecond)
+	}
+	for line := range strings.Lines(s.rdb.Info(t.Context(), "commandstats").Val()) {
+		var calls, total int64
+		name, figures, _ := strings.Cut(line, ":")
+		if _, err := fmt.Sscanf(figures, "calls=%d,usec=%d,", &calls, &total); err != nil {
+			continue // the title
+		}
+		// XPENDING over all would take 25 ms a call. A busy machine may stop the server within one call, not within each.
+		if mean := time.Duration(total/calls) * time.Microsecond; mean > 10*time.Millisecond {
+			t.Errorf("%s took %v a call, %d calls", name, mean, calls)
+		}
+	}
+	s.within(5*time.Second, func() bool { return runs.distinct() == len(ids) }, "all are handled, %v", &runs)
+	runs.each(t, ids, 1)
+	if n := s.load().pending; n != much {
+		t.Errorf("%d are in flight, want %d", n, much)
+	}
 }
 
 // Failures of one second come again spread over the jitter's window, and other queues do not wait for them.

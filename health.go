@@ -49,16 +49,17 @@ func (c *Client) Health(ctx context.Context) Health {
 		return summary(Check{Name: "client", Detail: c.open().Error()})
 	}
 	client, subs := c.phaseCheck()
-	checks := []Check{client}
-	got := c.probe(ctx)
-	checks = append(checks, verdictOf("server", got.server, ""))
+	look := sync.OnceValue(func() found { return c.probe(ctx) })
+	var fares []Check // before the look, which takes all the time there is where the server hangs
+	for _, s := range subs {
+		fares = append(fares, s.health(ctx, func() bool { return look().server == nil })...)
+	}
+	got := look()
+	checks := []Check{client, verdictOf("server", got.server, "")}
 	if len(c.publisher.streams()) > 0 {
 		checks = append(checks, verdictOf("writable", got.writable, got.evicts))
 	}
-	for _, s := range subs {
-		checks = append(checks, s.health(ctx, func() bool { return got.server == nil })...)
-	}
-	return summary(checks...)
+	return summary(append(checks, fares...)...)
 }
 
 // ReadyHandler answers 200 or 503 with Health as JSON; red while draining, and before Start is through.
