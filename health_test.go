@@ -45,8 +45,9 @@ func TestHealthShape(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	c := s.open()
-	release := make(chan struct{})
+	begun, release := make(chan struct{}), make(chan struct{})
 	s.subscribe(c, func(context.Context, *xstreamq.Message[order]) error {
+		close(begun)
 		<-release
 		return nil
 	})
@@ -74,7 +75,7 @@ func TestHealthShape(t *testing.T) {
 	}
 
 	s.publish(1, 1)
-	s.eventually(func() bool { return s.load().pending == 1 }, "a handler runs")
+	receiveOne(t, begun, "a handler runs")
 	stopped := make(chan error, 1)
 	go func() { stopped <- c.Stop(context.Background()) }()
 	s.eventually(func() bool { return !c.Health(t.Context()).Healthy }, "red while draining")
