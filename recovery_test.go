@@ -659,6 +659,30 @@ func TestWrongTypeOfParked(t *testing.T) {
 	s.settled()
 }
 
+// A pause flag and delayed messages of another type stop neither retries nor takeovers; the log names the keys.
+func TestWrongTypeOfPauseAndDelayed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	must(t, s.rdb.RPush(t.Context(), s.keys.Paused, "oops").Err())
+	must(t, s.rdb.Set(t.Context(), s.keys.Stream.Due, "oops", 0).Err())
+	s.publish(1, 1)
+	must(t, s.rdb.XGroupCreate(t.Context(), s.keys.Main, "svc", "0").Err())
+	must(t, s.rdb.Do(t.Context(), "xreadgroup", "group", "svc", "ghost", "streams", s.keys.Main, ">").Err())
+	must(t, s.rdb.HSet(t.Context(), s.keys.Workers, "ghost", "1000|1|1|live|").Err())
+	good := make(chan int, 10)
+	s.worker(func(_ context.Context, m *xstreamq.Message[order]) error {
+		if m.Body.ID == 2 && m.Attempt == 1 {
+			return errFailed
+		}
+		good <- m.Body.ID
+		return nil
+	})
+	s.publish(2, 2)
+	receive(t, good, 2, "the ghost's, and the failure's second attempt")
+	s.settled()
+	s.eventually(func() bool { return strings.Contains(s.log.String(), s.keys.Stream.Due) }, "the log names the key")
+}
+
 // A retry key of another type keeps only what failed waiting: new messages go on, the log names the key.
 func TestWrongTypeOfRetries(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/xstreamq/xstreamq/internal/keys"
@@ -20,7 +21,7 @@ func (s *Sub) promote(step func(context.Context, lua.Runner, keys.Group) (lua.Pr
 	for again := true; s.more(again); {
 		res, err := step(s.life, s.cfg.Redis, s.cfg.Keys)
 		if err != nil {
-			s.note("promote", err)
+			s.note("promote", fmt.Errorf("keys %s, %s: %w", due, parked, err))
 			return
 		}
 		again = res.More

@@ -51,6 +51,15 @@ var tickChecks = []check{
 		b.given("due: m/1-0 = T+5\nsparked: m/2-0 = body=b")
 		b.then(b.tick(""), "none no-stream", "")
 	}},
+	{"tick: a pause flag and waiting keys of the wrong type stop nothing else", func(b *bench) {
+		b.given(`gmeta: swept = T
+			workers: c = 30000|T-99|v|live|
+			paused: oops = 1
+			due: oops = T+9
+			parked = oops
+			sdue = oops`)
+		b.then(b.tick("c"), "ok no-stream due=1 delayed=1", "- workers: c = 30000|T-99|v|live|\n+ workers: c = 30000|T|v|live|")
+	}},
 	{"tick: heartbeats", func(b *bench) {
 		b.given(`gmeta: swept = T
 			workers: c = 30000|T-99|v|live|8-0

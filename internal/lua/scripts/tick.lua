@@ -126,12 +126,14 @@ return guarded(function()
     end
   end
 
-  local paused = redis.call('GET', KEYS[4]) or ''
-  -- Members and values that disagree in number count as due: promotion then tells the janitor.
+  local flag = redis.pcall('GET', KEYS[4]) -- of another type it pauses nothing, and stops nothing either
+  local paused = type(flag) == 'string' and flag or ''
+  -- Members and values that disagree in number count as due: promotion then tells the janitor. So does a key of another type,
+  -- which promotion names.
   local function waiting(set, hash)
-    local n = redis.call('ZCOUNT', set, '-inf', int(t))
-    if n == 0 and redis.call('ZCARD', set) ~= redis.call('HLEN', hash) then return 1 end
-    return n
+    local n = redis.pcall('ZCOUNT', set, '-inf', int(t))
+    if n == 0 and redis.pcall('ZCARD', set) == redis.pcall('HLEN', hash) then return 0 end
+    return type(n) == 'number' and math.max(n, 1) or 1
   end
   local due = waiting(KEYS[7], KEYS[10])
   local delayed = waiting(KEYS[8], KEYS[11])
