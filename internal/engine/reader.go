@@ -18,6 +18,9 @@ import (
 // adoptEvery is how often the reader compares what is pending under its name with what it holds.
 const adoptEvery = time.Minute
 
+// answerTime is how long after its block a read may take: then health is red, before the read is given up.
+const answerTime = 500 * time.Millisecond
+
 // readLoop reads as long as there is room: both streams with one blocking read on a connection of its own.
 func (s *Sub) readLoop() {
 	defer func() {
@@ -162,6 +165,8 @@ func (s *Sub) readOnce(r *conn.Reader, inc *incarnation, room int, failed bool) 
 		count = room // as many as a Receive asked for; what comes beyond waits for the next one
 	}
 	read := func(streams ...any) (lua.Once, error) {
+		s.awaited.Store(int64(time.Since(epoch) + block + answerTime))
+		defer s.awaited.Store(0)
 		cmd := lua.NewOnce(s.life, append([]any{
 			"xreadgroup", "group", k.Group, inc.name, "count", count, "block",
 			block.Milliseconds(), "streams",

@@ -56,6 +56,9 @@ func (s *Sub) Status(now time.Time) Status {
 		}
 	}
 	s.trouble.mu.Unlock()
+	if due := time.Duration(s.awaited.Load()); due != 0 && st.Trouble == nil && now.Sub(epoch) > due {
+		st.Trouble = fmt.Errorf("read: its answer is overdue by %s", (now.Sub(epoch) - due).Round(time.Millisecond))
+	}
 	for _, sl := range s.slots {
 		sl.mu.Lock()
 		if sl.stuck {

@@ -33,3 +33,20 @@ func TestStatusOfLoops(t *testing.T) {
 		t.Errorf("stopping: %+v", st)
 	}
 }
+
+// A read whose answer is overdue is trouble before it is given up: its connection may be dead without a word.
+func TestStatusOfAnOverdueRead(t *testing.T) {
+	t.Parallel()
+	s := New(t.Context(), Config{Concurrency: 1, Interval: time.Second, Visibility: time.Minute})
+	now := time.Now()
+	if st := s.Status(now.Add(time.Hour)); st.Trouble != nil {
+		t.Errorf("no read is under way: %v", st.Trouble)
+	}
+	s.awaited.Store(int64(now.Sub(epoch) + 2500*time.Millisecond))
+	if st := s.Status(now.Add(2400 * time.Millisecond)); st.Trouble != nil {
+		t.Errorf("not yet due: %v", st.Trouble)
+	}
+	if st := s.Status(now.Add(2600 * time.Millisecond)); st.Trouble == nil || st.Trouble.Error() != "read: its answer is overdue by 100ms" {
+		t.Errorf("overdue: %v", st.Trouble)
+	}
+}

@@ -93,15 +93,20 @@ func (s *site) failover() (over time.Time, err error) {
 	if err := old.Launch(s.again(master)...); err != nil {
 		return over, err
 	}
-	return over, s.followed(master)
+	return over, until(30*time.Second, "a replica of the new master", func() bool {
+		now, err := s.find() // on a busy machine the sentinels may have chosen once more
+		return err == nil && followed(now)
+	})
 }
 
 // followed waits until a replica has all of the master's data.
 func (s *site) followed(master *server.Server) error {
-	return until(30*time.Second, "a replica of "+master.Addr(), func() bool {
-		v, err := master.Do("WAIT", "1", "100")
-		return err == nil && v != int64(0)
-	})
+	return until(30*time.Second, "a replica of "+master.Addr(), func() bool { return followed(master) })
+}
+
+func followed(master *server.Server) bool {
+	v, err := master.Do("WAIT", "1", "100")
+	return err == nil && v != int64(0)
 }
 
 // isMaster asks a node itself.

@@ -74,6 +74,9 @@ func Command() []string {
 	return []string{"redis-server"}
 }
 
+// launchTime bounds a start: a busy machine takes its time over half an hour's append-only file.
+const launchTime = 3 * time.Minute
+
 // Launch starts the process, with these arguments behind its own, and returns when it has read its data and answers.
 func (s *Server) Launch(more ...string) error {
 	command := Command()
@@ -89,7 +92,7 @@ func (s *Server) Launch(more ...string) error {
 	if err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(launchTime); ; {
 		if v, err := resp.Once(s.Addr(), time.Second, "PING"); err == nil && v == "PONG" {
 			break
 		}
