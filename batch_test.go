@@ -64,8 +64,10 @@ func TestBatchSizeAndWait(t *testing.T) {
 	}
 	s.settled()
 
-	s.publish(26, 28)
 	begun = time.Now()
+	if _, err := s.queue(c).PublishBatch(t.Context(), []order{{26}, {27}, {28}}); err != nil {
+		t.Fatal(err)
+	}
 	if got := receiveOne(t, seen, "batch"); len(got) != 3 || time.Since(begun) < 400*time.Millisecond {
 		t.Errorf("%v after %v: what comes together shall wait together", got, time.Since(begun))
 	}

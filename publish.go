@@ -23,10 +23,7 @@ func (q *Queue[T]) Publish(ctx context.Context, body T, opts ...PublishOption) (
 	if err != nil {
 		return Published{}, err
 	}
-	p := q.c.publisher
-	ctx, cancel := p.bound(ctx)
-	defer cancel()
-	err = p.send(ctx, m)
+	err = q.c.publisher.send(ctx, m)
 	return m.result(), err
 }
 
@@ -110,20 +107,19 @@ func (b *Batch[T]) Publish(ctx context.Context) ([]Published, error) {
 
 // prepare encodes a message. Nothing is sent yet.
 func (q *Queue[T]) prepare(body T, opts []PublishOption) (*outbound, error) {
-	var cfg publishConfig
-	if err := apply(&cfg, q.c.cfg.publish); err != nil {
+	m := &outbound{keys: q.keys, window: q.cfg.window}
+	if err := apply(&m.cfg, q.c.cfg.publish); err != nil {
 		return nil, err
 	}
-	if err := apply(&cfg, opts); err != nil {
+	if err := apply(&m.cfg, opts); err != nil {
 		return nil, err
 	}
-	b, err := q.body.encode(body)
-	if err != nil {
+	var err error
+	if m.body, err = q.body.encode(body); err != nil {
 		return nil, fmt.Errorf("queue %s: %w", q.name, err)
 	}
-	if len(b) > q.cfg.maxBody {
-		return nil, fmt.Errorf("queue %s: %w: %d bytes, MaxBody is %d", q.name, ErrTooLarge, len(b), q.cfg.maxBody)
+	if len(m.body) > q.cfg.maxBody {
+		return nil, fmt.Errorf("queue %s: %w: %d bytes, MaxBody is %d", q.name, ErrTooLarge, len(m.body), q.cfg.maxBody)
 	}
-	m := &outbound{keys: q.keys, body: b, cfg: cfg, window: q.cfg.window}
 	return m, nil
 }

@@ -91,7 +91,7 @@ func (p *publisher) scriptAndWait(ctx context.Context, m *outbound, pub lua.Publ
 		return "", false, err
 	}
 	m.until, _ = ctx.Deadline()
-	m.done = newCountdown(1)
+	m.done = newCountdown() // nobody waits on it
 	m.keep(id, dup)
 	await(cn, m.cfg.replicas, []*outbound{m}, 0, nil)
 	return id, dup, nil
@@ -108,7 +108,7 @@ func (p *publisher) pipelineAndWait(n int, list []*outbound) {
 			continue
 		}
 		if m.state.CompareAndSwap(queued, sent) {
-			m.cmd = lua.NewOnce(context.Background())
+			m.cmd = xadd{redis.NewStringCmd(context.Background())}
 			m.cmd.SetErr(err)
 			m.state.Store(answered)
 		}
@@ -144,7 +144,7 @@ func (p *publisher) sendAndWait(own *redis.Client, n int, list []*outbound, next
 	list = slices.DeleteFunc(list, func(m *outbound) bool {
 		if m.state.Load() == sent {
 			m.heard(err)
-			id, err := m.cmd.Text()
+			id, err := m.cmd.Result()
 			if err == nil {
 				m.keep(id, false)
 				return false

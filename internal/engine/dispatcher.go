@@ -19,7 +19,9 @@ const (
 // push takes what a read brought and wakes as many workers as it needs.
 func (s *Sub) push(inc *incarnation, runs []*Run) {
 	s.mu.Lock()
+	now := time.Now()
 	for _, r := range runs {
+		r.arrived = now
 		inc.held[r.key()] = r
 	}
 	if s.stopping || s.paused || s.current != inc { // came too late to be started

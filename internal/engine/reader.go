@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -132,10 +130,10 @@ func (s *Sub) connection() (*conn.Reader, error) {
 	return r, nil
 }
 
-// reconnectElsewhere forgets the connection where its slot moved to another node of a cluster.
+// reconnectElsewhere forgets the connection where its slot moved to another node of a cluster, or its server was demoted.
 func (s *Sub) reconnectElsewhere(err error) {
 	switch conn.Code(err) {
-	case "MOVED", "ASK", "CLUSTERDOWN":
+	case "MOVED", "ASK", "CLUSTERDOWN", "READONLY":
 	default:
 		if _, cluster := s.cfg.Redis.(*redis.ClusterClient); !cluster {
 			return
@@ -164,27 +162,28 @@ func (s *Sub) readOnce(r *conn.Reader, inc *incarnation, room int, failed bool) 
 	if s.cfg.Concurrency == 0 {
 		count = room // as many as a Receive asked for; what comes beyond waits for the next one
 	}
-	read := func(streams ...any) (lua.Once, error) {
+	var runs []*Run
+	take := func(stream, id string, fields []string) {
+		source := sourceMain
+		if stream == k.Retry {
+			source = sourceRetry
+		}
+		m := wire.Parse(id, fields)
+		s.speed.size.add(int64(len(m.Body)))
+		runs = append(runs, &Run{Msg: m, Source: source, sub: s, inc: inc})
+	}
+	read := func(streams ...any) error {
 		s.awaited.Store(int64(time.Since(epoch) + block + answerTime))
 		defer s.awaited.Store(0)
-		cmd := lua.NewOnce(s.life, append([]any{
-			"xreadgroup", "group", k.Group, inc.name, "count", count, "block",
-			block.Milliseconds(), "streams",
+		return r.Entries(s.life, take, append([]any{
+			"xreadgroup", "group", k.Group, inc.name, "count", count, "block", block.Milliseconds(), "streams",
 		}, streams...)...)
-		return cmd, r.Process(s.life, cmd)
 	}
-	cmd, err := read(k.Main, k.Retry, ">", ">")
+	err := read(k.Main, k.Retry, ">", ">")
 	if conn.Code(err) == "WRONGTYPE" { // a retry key of another type shall not stop new messages
 		s.say("wrong type", "xstreamq: reading the stream alone", "key", k.Retry, "err", err)
-		cmd, err = read(k.Main, ">")
+		err = read(k.Main, ">")
 	}
-	if errors.Is(err, redis.Nil) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	runs, err := s.parseRead(cmd.Val(), inc)
 	if runs = s.unheld(inc, runs); len(runs) > 0 {
 		s.push(inc, runs)
 	}
@@ -196,50 +195,6 @@ func (s *Sub) unheld(inc *incarnation, runs []*Run) []*Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(runs, func(r *Run) bool { return inc.held[r.key()] != nil })
-}
-
-// parseRead takes a reply apart: a map by RESP3, an array of pairs by RESP2.
-func (s *Sub) parseRead(v any, inc *incarnation) ([]*Run, error) {
-	var runs []*Run
-	now := time.Now()
-	add := func(stream, list any) {
-		source := sourceMain
-		if stream == s.cfg.Keys.Retry {
-			source = sourceRetry
-		}
-		entries, _ := list.([]any)
-		for _, e := range entries {
-			pair, _ := e.([]any)
-			if len(pair) < 2 {
-				continue
-			}
-			id, _ := pair[0].(string)
-			flat, _ := pair[1].([]any)
-			fields := make([]string, len(flat))
-			for i, f := range flat {
-				fields[i], _ = f.(string)
-			}
-			m := wire.Parse(id, fields)
-			s.speed.size.add(int64(len(m.Body)))
-			runs = append(runs, &Run{Msg: m, Source: source, sub: s, inc: inc, arrived: now})
-		}
-	}
-	switch reply := v.(type) {
-	case map[any]any:
-		for stream, list := range reply {
-			add(stream, list)
-		}
-	case []any:
-		for _, p := range reply {
-			if pair, ok := p.([]any); ok && len(pair) == 2 {
-				add(pair[0], pair[1])
-			}
-		}
-	case nil:
-	default:
-		return nil, fmt.Errorf("XREADGROUP: unknown reply %T", v)
-	}
-	return runs, nil
 }
 
 // adopt lists what is pending under the reader's name and hands back what it does not hold: entries whose read was answered

@@ -22,7 +22,8 @@ type Run struct {
 	settled atomic.Bool // by the handler's return, or by the watchdog
 	alone   bool        // a suspect that runs with nothing beside it
 	batched bool        // others are handled by the same run of the handler
-	answer  chan End    // of one that Receive handed over
+	out     settling
+	answer  chan End // of one that Receive handed over
 
 	// lead is the first of the deliveries that one run of the handler has, itself when it is the only one; nil until the start.
 	// The lead carries what the handler's run has.

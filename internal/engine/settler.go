@@ -29,7 +29,8 @@ const (
 // settle sends what became of a delivery on its way. The outcome is told when the server has answered.
 func (s *Sub) settle(r *Run, v Verdict, took time.Duration) {
 	r.settled.Store(true)
-	it := &settling{run: r, v: v, took: took}
+	it := &r.out
+	*it = settling{run: r, v: v, took: took}
 	failed := v.Verb == lua.Fail || v.Verb == lua.Snooze || v.Verb == lua.Bury && v.Counts
 	switch {
 	case r.inc.isVoid() && v.Verb != lua.Ack:
@@ -117,7 +118,7 @@ func (s *Sub) ackPlain(list []*settling) {
 	args := make([]any, 0, 3+len(list))
 	args = append(args, "xack", s.cfg.Keys.Main, s.cfg.Keys.Group)
 	for _, it := range list {
-		args = append(args, it.s.EntryID)
+		args = append(args, &it.s.EntryID) // a pointer: a string would be copied to the heap first
 	}
 	ctx, cancel := context.WithTimeout(s.life, s.callTimeout())
 	defer cancel()

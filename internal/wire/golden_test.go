@@ -206,7 +206,7 @@ func TestNewGolden(t *testing.T) {
 		{"nothing", "", map[string]string{}, ""},
 		{"all", "a\x00\xff", map[string]string{"b": "2", "a": "<&>\u2028", "": "\""}, "\x00 1"},
 	} {
-		fields, err := wire.New([]byte(c.body), c.headers, c.did)
+		fields, err := wire.New(nil, []byte(c.body), c.headers, c.did)
 		if err != nil {
 			t.Fatal(err)
 		}

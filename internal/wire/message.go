@@ -184,9 +184,9 @@ func ParseHeaders(s string) map[string]string {
 	return h
 }
 
-// New makes the fields of a message to publish.
-func New(body []byte, headers map[string]string, dedupeID string) ([]string, error) {
-	fields := append(make([]string, 0, 6), Body, string(body))
+// New appends to fields those of a message to publish.
+func New(fields []string, body []byte, headers map[string]string, dedupeID string) ([]string, error) {
+	fields = append(fields, Body, string(body))
 	if len(headers) > 0 {
 		for k, v := range headers {
 			if !utf8.ValidString(k) || !utf8.ValidString(v) {

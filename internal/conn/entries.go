@@ -1,0 +1,128 @@
+package conn
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Entries runs an XREADGROUP and hands over each entry it brought, its fields as name, value, name, value … The reply is taken
+// apart here: go-redis would make a value of each part of it, five or more an entry, which are most of what a reader costs. An
+// entry is one piece of memory, so that none keeps those beside it. For the same reason go-redis does not see what the server
+// refuses, and does not leave a server that became a replica: a READONLY is the caller's to act on.
+func (r *Reader) Entries(ctx context.Context, each func(stream, id string, fields []string), args ...any) error {
+	cmd := redis.NewRawCmd(ctx, args...)
+	if err := r.client.Process(ctx, cmd); err != nil {
+		return err
+	}
+	p := &reply{raw: cmd.Val()}
+	p.streams(each)
+	return p.err
+}
+
+// reply is read from front to back. The first thing that is not as it should be ends it.
+type reply struct {
+	raw  []byte
+	at   int
+	err  error
+	ends []int // of the strings of an entry: where each begins and ends
+}
+
+// streams reads the whole: a map by RESP3, an array of pairs by RESP2.
+func (p *reply) streams(each func(stream, id string, fields []string)) {
+	kind, n := p.head()
+	for range n {
+		if kind == '*' && p.list() != 2 || kind != '*' && kind != '%' {
+			p.unknown()
+		}
+		from, to := p.text()
+		if p.err != nil {
+			return
+		}
+		stream := string(p.raw[from:to])
+		for range p.list() {
+			if id, fields := p.entry(); p.err == nil {
+				each(stream, id, fields)
+			}
+		}
+	}
+	if p.at != len(p.raw) {
+		p.unknown()
+	}
+}
+
+// entry reads an id and its fields, none where the entry was deleted.
+func (p *reply) entry() (id string, fields []string) {
+	if p.list() < 2 {
+		p.unknown()
+	}
+	from, to := p.text()
+	p.ends = append(p.ends[:0], from, to)
+	for range p.list() {
+		from, to = p.text()
+		p.ends = append(p.ends, from, to)
+	}
+	if p.err != nil {
+		return "", nil
+	}
+	base := p.ends[0]
+	whole := string(p.raw[base:p.ends[len(p.ends)-1]])
+	fields = make([]string, len(p.ends)/2-1)
+	for i := range fields {
+		fields[i] = whole[p.ends[2*i+2]-base : p.ends[2*i+3]-base]
+	}
+	return whole[:p.ends[1]-base], fields
+}
+
+// list reads an array's head; nil has none.
+func (p *reply) list() int {
+	kind, n := p.head()
+	if kind != '*' && kind != '_' {
+		p.unknown()
+	}
+	return n
+}
+
+// text is where a string begins and ends.
+func (p *reply) text() (from, to int) {
+	kind, n := p.head()
+	from, to = p.at, p.at+n
+	if kind != '$' || to+2 > len(p.raw) || p.raw[to] != '\r' {
+		p.unknown()
+		return 0, 0
+	}
+	p.at = to + 2
+	return from, to
+}
+
+// head reads a line: what follows, and how much of it. Nil is '_', whichever way it was written.
+func (p *reply) head() (kind byte, n int) {
+	end := p.at
+	for end+1 < len(p.raw) && (p.raw[end] != '\r' || p.raw[end+1] != '\n') {
+		end++
+	}
+	if p.err != nil || end+1 >= len(p.raw) || end == p.at {
+		p.unknown()
+		return 0, 0
+	}
+	line := p.raw[p.at:end]
+	p.at = end + 2
+	switch n, err := strconv.Atoi(string(line[1:])); {
+	case line[0] == '-':
+		p.err = Said(line[1:])
+	case line[0] == '_' || err == nil && n == -1:
+		return '_', 0
+	case err == nil && n >= 0 && n <= len(p.raw):
+		return line[0], n
+	}
+	p.unknown()
+	return 0, 0
+}
+
+func (p *reply) unknown() {
+	if p.err == nil {
+		p.err = fmt.Errorf("XREADGROUP: unknown reply %.100q at %d", p.raw[:min(len(p.raw), 100)], p.at)
+	}
+}
