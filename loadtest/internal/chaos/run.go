@@ -23,6 +23,8 @@ import (
 const (
 	stream = "orders"
 	group  = "svc"
+
+	producerTime = 2 * time.Second // for an answer
 )
 
 // Trial is one run of a profile.
@@ -76,7 +78,7 @@ func (t *Trial) Run(ctx context.Context) (*Report, error) {
 	}
 	pr := &producer.Producer{
 		Addr: addr, Stream: stream, Confirm: p.Messages, Rate: p.Rate, Conns: 4, Batch: 16,
-		Timeout: 2 * time.Second, Replicas: p.Replicas, Plan: deeds, Ledger: book,
+		Timeout: producerTime, Replicas: p.Replicas, Plan: deeds, Ledger: book,
 	}
 	st := &striker{fleet: fl, site: where, proxy: px, stream: stream, group: group, outages: make(chan Outage), counts: make(chan Kind)}
 	if p.Sample {
@@ -219,6 +221,8 @@ func (t *Trial) judge(r *Report, fl *fleet, where *site, deeds plan.Plan, chaos 
 	trial := ledger.Trial{Plan: deeds, Letters: dead, Asleep: fl.asleep, Reruns: t.Profile.Bounds.Reruns}
 	for _, o := range r.Outages {
 		switch o.Kind {
+		case Failover: // what waited for the replica when the master was killed was not confirmed
+			trial.Unsure = append(trial.Unsure, ledger.Span{From: o.From - int64(producerTime) - int64(time.Second), To: o.To})
 		case Delete:
 			trial.Admit = append(trial.Admit, ledger.Span{To: o.To})
 		case PowerCut:

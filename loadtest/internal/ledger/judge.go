@@ -33,6 +33,8 @@ type Trial struct {
 	Asleep map[string][]Span
 	// Admit are times in which the server itself may have lost what it confirmed.
 	Admit []Span
+	// Unsure are times in which the server may have lost what it had not confirmed, though a worker saw it: a failover.
+	Unsure []Span
 	// Reruns says that settlements may be undone: acks that the server lost, a group made again. Then a message may also be
 	// buried twice.
 	Reruns bool
@@ -143,7 +145,11 @@ func (v *Verdict) message(m *Message, t Trial, letters map[string][]Letter) {
 	}
 	done := slices.ContainsFunc(m.Runs, func(r *Run) bool { return r.Outcome == OK })
 	if planned && len(mine) == 0 || !planned && !done && len(mine) == 0 {
-		if slices.ContainsFunc(t.Admit, func(s Span) bool { return s.holds(max(m.Sent, m.Confirmed)) }) {
+		admit := t.Admit
+		if m.Confirmed == 0 {
+			admit = slices.Concat(admit, t.Unsure)
+		}
+		if slices.ContainsFunc(admit, func(s Span) bool { return s.holds(max(m.Sent, m.Confirmed)) }) {
 			v.Admitted++
 			if planned {
 				v.DeadPlanned--

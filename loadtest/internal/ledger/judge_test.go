@@ -89,6 +89,11 @@ func TestJudge(t *testing.T) {
 			name: "lost when that is admitted", seq: done, producer: sent, trial: Trial{Admit: []Span{{105, 115}}},
 			check: func(v *Verdict) bool { return v.Admitted == 1 },
 		},
+		{
+			name: "seen, never confirmed, and lost in a failover", seq: later, producer: "I {N} 100\n", workers: map[string]string{"a": failed},
+			trial: Trial{Unsure: []Span{{90, 300}}}, check: func(v *Verdict) bool { return v.Admitted == 1 },
+		},
+		{name: "confirmed, and lost in a failover", seq: later, producer: sent, workers: map[string]string{"a": failed}, trial: Trial{Unsure: []Span{{90, 300}}}, want: LostKind},
 		{name: "lost beside what is admitted", seq: done, producer: sent, trial: Trial{Admit: []Span{{111, 115}}}, want: LostKind},
 		{name: "uncertain and not stored", seq: done, producer: "I {N} 100\n", check: func(v *Verdict) bool { return v.Uncertain == 1 && v.Stored == 0 }},
 		{
