@@ -23,7 +23,8 @@ type Report struct {
 	Verdict  *ledger.Verdict
 	Depth    xstreamq.Depth // at the end
 	Remains  Remains
-	Growth   Growth // of the worker that was spared, where the profile asks for it
+	Stock    []Remains // what lay on the server from time to time, where the profile asks for it
+	Growth   Growth    // of the worker that was spared, and of the server, likewise
 	Sampled  bool
 	Trouble  []string // workers that did not behave as processes
 	Workers  int      // processes in all
@@ -152,9 +153,11 @@ func (r *Report) hold(p *Profile) {
 		miss("%d connections, at most %d", r.Remains.Conns, most)
 	}
 	if g := r.Growth; p.Sample && !r.Sampled {
-		miss("too few samples of the worker that was spared")
-	} else if grew(g.Goroutines, g.GoroutinesEnd) || grew(g.Heap, g.HeapEnd) {
-		miss("a worker grew: %+v", g)
+		miss("too few samples of the worker that was spared, or of the server")
+	} else if grew(g.Goroutines, g.GoroutinesEnd) || grew(g.Heap, g.HeapEnd) || grew(g.Conns, g.ConnsEnd) {
+		miss("a worker or the connections grew: %+v", g)
+	} else if !slices.Equal(g.Keys, g.KeysEnd) {
+		miss("other keys than at a sixth: %q, then %q", g.Keys, g.KeysEnd)
 	}
 	for _, e := range p.Faults {
 		if r.Faults[e.Kind] == 0 {
@@ -219,7 +222,8 @@ func (r *Report) Print(w io.Writer) error {
 	line("left at the end", "%d consumers, %d lease records, %d connections", r.Remains.Consumers, r.Remains.Records, r.Remains.Conns)
 	if r.Sampled {
 		g := r.Growth
-		line("a worker from a sixth on", "%d → %d goroutines, heap %d → %d KiB", g.Goroutines, g.GoroutinesEnd, g.Heap>>10, g.HeapEnd>>10)
+		line("from a sixth on", "a worker's goroutines %d → %d, heap %d → %d KiB; connections %d → %d, keys %d → %d", g.Goroutines, g.GoroutinesEnd,
+			g.Heap>>10, g.HeapEnd>>10, g.Conns, g.ConnsEnd, len(g.Keys), len(g.KeysEnd))
 	}
 	line("worker processes", "%d, %d log lines", r.Workers, r.LogLines)
 	line("took", "%v, then %v until all was done", r.Length.Round(100*time.Millisecond), r.Drain.Round(100*time.Millisecond))

@@ -3,6 +3,7 @@ package chaos
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -56,9 +57,13 @@ func TestBounds(t *testing.T) {
 		{"keys", func(r *Report, _ *Profile) { r.Remains.Unknown = []string{"lock"} }, "lock"},
 		{"connections", func(r *Report, _ *Profile) { r.Remains.Conns = 200 }, "200 connections"},
 		{"no samples", func(_ *Report, p *Profile) { p.Sample = true }, "too few samples"},
-		{"goroutines", func(r *Report, _ *Profile) { r.Sampled, r.Growth = true, Growth{10, 12, 100, 100} }, "a worker grew"},
-		{"heap", func(r *Report, _ *Profile) { r.Sampled, r.Growth = true, Growth{10, 11, 100, 111} }, "a worker grew"},
-		{"no growth", func(r *Report, _ *Profile) { r.Sampled, r.Growth = true, Growth{10, 11, 100, 110} }, ""},
+		{"goroutines", func(r *Report, _ *Profile) { r.Sampled, r.Growth = true, Growth{Goroutines: 10, GoroutinesEnd: 12} }, "grew"},
+		{"heap", func(r *Report, _ *Profile) { r.Sampled, r.Growth = true, Growth{Heap: 100, HeapEnd: 111} }, "grew"},
+		{"connections kept", func(r *Report, _ *Profile) { r.Sampled, r.Growth = true, Growth{Conns: 20, ConnsEnd: 23} }, "grew"},
+		{"keys kept", func(r *Report, _ *Profile) {
+			r.Sampled, r.Growth = true, Growth{Keys: []string{"a"}, KeysEnd: []string{"a", "b"}}
+		}, "other keys"},
+		{"no growth", func(r *Report, _ *Profile) { r.Sampled, r.Growth = true, Growth{10, 11, 100, 110, 20, 22, nil, nil} }, ""},
 		{"no fault", func(r *Report, _ *Profile) { r.Faults = map[Kind]int{} }, "no kill happened"},
 		{"repeats", func(r *Report, _ *Profile) { r.Again = 3 }, "3 second runs of 100"},
 		{"repeats, no bound", func(r *Report, p *Profile) { r.Again, p.Bounds.Repeats = 3, -1 }, ""},
@@ -89,12 +94,20 @@ func TestGrowth(t *testing.T) {
 	for i := range int64(60) {
 		list = append(list, ledger.Sample{At: i, Goroutines: 20 + i%3, Heap: 1000 + 50*i})
 	}
-	g, ok := growth(list)
-	if want := (Growth{20, 20, 1500, 3700}); !ok || g != want {
+	var stock []Remains
+	for i := range 60 {
+		stock = append(stock, Remains{Conns: 30 - i%6, Keys: []string{"a", string(rune('b' + i/50))}})
+	}
+	g, ok := growth(list, stock)
+	want := Growth{20, 20, 1500, 3700, 25, 25, []string{"a", "b"}, []string{"a", "c"}}
+	if !ok || fmt.Sprint(g) != fmt.Sprint(want) {
 		t.Errorf("%+v, %v; want %+v", g, ok, want)
 	}
-	if _, ok := growth(list[:12]); ok {
+	if _, ok := growth(list[:12], stock); ok {
 		t.Error("12 samples say nothing about growth")
+	}
+	if _, ok := growth(list, stock[:12]); ok {
+		t.Error("12 looks at the server say nothing about growth")
 	}
 }
 

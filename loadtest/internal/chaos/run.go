@@ -145,6 +145,10 @@ func (t *Trial) fire(ctx context.Context, begin time.Time, pr *producer.Producer
 		all.Wait()
 		close(over)
 	}()
+	stock := make(chan Remains)
+	if t.Profile.Sample {
+		go takeStock(st.site, t.Profile.For/60, stock, over)
+	}
 	tell := time.NewTicker(5 * time.Second)
 	defer tell.Stop()
 	for {
@@ -152,12 +156,40 @@ func (t *Trial) fire(ctx context.Context, begin time.Time, pr *producer.Producer
 		case o := <-st.outages:
 			r.CPU = max(r.CPU, o.CPU)
 			r.Outages = append(r.Outages, o)
+		case m := <-stock:
+			r.Stock = append(r.Stock, m)
 		case k := <-st.counts:
 			r.Faults[k]++
 		case <-tell.C:
 			fmt.Fprintf(t.Progress, "%4.0f s  %d confirmed, faults %v\n", time.Since(begin).Seconds(), pr.Confirmed(), r.Faults)
 		case <-over:
 			return errs
+		}
+	}
+}
+
+// takeStock looks at the server from time to time; what does not answer is passed over.
+func takeStock(where *site, every time.Duration, to chan<- Remains, over <-chan struct{}) {
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-t.C:
+		}
+		addr, err := where.addr()
+		if err != nil {
+			continue
+		}
+		m, err := remains(addr)
+		if err != nil {
+			continue
+		}
+		select {
+		case to <- m:
+		case <-over:
+			return
 		}
 	}
 }
@@ -235,7 +267,7 @@ func (t *Trial) judge(r *Report, fl *fleet, where *site, deeds plan.Plan, chaos 
 		return err
 	}
 	if t.Profile.Sample {
-		r.Growth, r.Sampled = growth(book.Samples["0.1"])
+		r.Growth, r.Sampled = growth(book.Samples["0.1"], r.Stock)
 	}
 	r.measure(book, fl.born, fl.deaths, chaos)
 	r.Workers = len(fl.gone)

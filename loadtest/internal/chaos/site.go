@@ -58,7 +58,10 @@ func single(dir, fsync string) (*site, error) {
 	s := &site{}
 	args := []string{"--appendonly", "no"}
 	if fsync != "" {
-		args = []string{"--appendonly", "yes", "--appendfsync", fsync, "--auto-aof-rewrite-percentage", "0"}
+		args = []string{"--appendonly", "yes", "--appendfsync", fsync}
+	}
+	if fsync == "everysec" { // the end of one file is cut off
+		args = append(args, "--auto-aof-rewrite-percentage", "0")
 	}
 	n, err := s.node(dir, args...)
 	if err != nil {

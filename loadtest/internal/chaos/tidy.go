@@ -15,6 +15,7 @@ type Remains struct {
 	Consumers int      // of the stream's group or of the retry stream's, whichever has more
 	Records   int      // lease records
 	Conns     int      // of all clients
+	Keys      []string // all there are, sorted
 	Unknown   []string // keys that the page on the wire format does not name
 }
 
@@ -42,6 +43,7 @@ func remains(addr string) (r Remains, err error) {
 	key := "{" + stream + "}"
 	for _, k := range do("KEYS", "*") {
 		name := fmt.Sprint(k)
+		r.Keys = append(r.Keys, name)
 		end, ours := strings.CutPrefix(name, key)
 		marker := strings.HasPrefix(end, "."+group+".seen:") // they expire
 		if name != "xstreamq:registry" && !marker && (!ours || !slices.Contains(known, end)) {
@@ -51,6 +53,7 @@ func remains(addr string) (r Remains, err error) {
 	for _, k := range []string{key, key + "." + group + ".retry"} {
 		r.Consumers = max(r.Consumers, len(do("XINFO", "CONSUMERS", k, group)))
 	}
+	slices.Sort(r.Keys)
 	r.Records = len(do("HKEYS", key+"."+group+".workers"))
 	var list any
 	if err == nil {
@@ -73,18 +76,22 @@ func settle(where *site, live int, within time.Duration) (r Remains, err error) 
 	}
 }
 
-// Growth compares a worker's samples: the least heap and goroutines of the few from a sixth of the trial on, and of the last
-// few. What is in work at the moment of a sample counts, so the least says most.
+// Growth compares samples of a worker and of the server: the least heap, goroutines and connections of the few from a sixth of
+// the trial on, and of the last few. What is in work at the moment of a sample counts, so the least says most. Keys come and go
+// with what is in work as well: of these, all that any of the few has count.
 type Growth struct {
 	Goroutines, GoroutinesEnd int64
 	Heap, HeapEnd             int64
+	Conns, ConnsEnd           int64
+	Keys, KeysEnd             []string
 }
 
 const samplesCompared = 6
 
-func growth(list []ledger.Sample) (g Growth, ok bool) {
-	from := len(list) / 6
-	if len(list) < from+2*samplesCompared {
+func growth(list []ledger.Sample, stock []Remains) (g Growth, ok bool) {
+	first, last, ok := ends(list)
+	before, after, enough := ends(stock)
+	if !ok || !enough {
 		return g, false
 	}
 	least := func(part []ledger.Sample) (goroutines, heap int64) {
@@ -94,9 +101,28 @@ func growth(list []ledger.Sample) (g Growth, ok bool) {
 		}
 		return goroutines, heap
 	}
-	g.Goroutines, g.Heap = least(list[from : from+samplesCompared])
-	g.GoroutinesEnd, g.HeapEnd = least(list[len(list)-samplesCompared:])
+	held := func(part []Remains) (conns int64, keys []string) {
+		conns = int64(part[0].Conns)
+		for _, r := range part {
+			conns, keys = min(conns, int64(r.Conns)), append(keys, r.Keys...)
+		}
+		slices.Sort(keys)
+		return conns, slices.Compact(keys)
+	}
+	g.Goroutines, g.Heap = least(first)
+	g.GoroutinesEnd, g.HeapEnd = least(last)
+	g.Conns, g.Keys = held(before)
+	g.ConnsEnd, g.KeysEnd = held(after)
 	return g, true
+}
+
+// ends are the few from a sixth on, and the last few.
+func ends[T any](list []T) (first, last []T, ok bool) {
+	from := len(list) / 6
+	if len(list) < from+2*samplesCompared {
+		return nil, nil, false
+	}
+	return list[from : from+samplesCompared], list[len(list)-samplesCompared:], true
 }
 
 // grew says that more than a tenth was added.
