@@ -34,12 +34,7 @@ var endless = regexp.MustCompile(`^xstreamq (work|dash|dev)( |$)`)
 func TestExamplesRun(t *testing.T) {
 	t.Parallel()
 	s, rdb := testServer(t)
-	bin := t.TempDir()
-	for name, script := range exampleTools {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil { //nolint:gosec // to be run
-			t.Fatal(err)
-		}
-	}
+	bin := exampleTool(t)
 	seen := 0
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
@@ -52,23 +47,12 @@ func TestExamplesRun(t *testing.T) {
 			}
 			seen++
 			delayed := exampleState(t, s.URL(), rdb) // anew: examples remove and move things
-			line = strings.ReplaceAll(line, "d-1760000000000-0123456789abcdef", delayed)
-			line = strings.ReplaceAll(line, "redis://queue.internal:6379", s.URL())
-			line = strings.Replace(line, "xstreamq dash", "xstreamq dash --addr 127.0.0.1:0", 1) // the usual port may be taken
-			line = strings.NewReplacer("127.0.0.1:8090", "127.0.0.1:0", "--for 2m", "--for 10s").Replace(line)
-			line = strings.Replace(line, "xstreamq dev", "xstreamq dev --port 0 --dash 127.0.0.1:0", 1)
-			if strings.HasPrefix(line, "xstreamq bench") { // for as short as it can
-				line = strings.Replace(line, "--for 30s", "--for 200ms", 1)
-				line = strings.Replace(line, "bench", "bench --messages 40 --rate 100 --for 200ms", 1)
-			}
-			if strings.HasPrefix(line, "xstreamq top") { // on a terminal, and ended by its key
-				line = "printf q | script -qec '" + line + "' /dev/null"
-			}
+			line = exampleLine(line, s.URL(), delayed)
 			t.Run(line, func(t *testing.T) {
 				if strings.HasPrefix(line, "xstreamq demo") { // takes its time, and has a server of its own
 					t.Parallel()
 				}
-				runExample(t, bin, s.URL(), line)
+				runExample(t, bin, s.URL(), line, nil)
 			})
 		}
 		for _, c := range cmd.Commands() {
@@ -79,6 +63,35 @@ func TestExamplesRun(t *testing.T) {
 	if seen < 50 {
 		t.Errorf("only %d examples", seen)
 	}
+}
+
+// exampleLine is the line as a test can run it: on its server, on free ports, and as short as it can be.
+func exampleLine(line, url, delayed string) string {
+	line = strings.ReplaceAll(line, "d-1760000000000-0123456789abcdef", delayed)
+	line = strings.ReplaceAll(line, "redis://queue.internal:6379", url)
+	line = strings.Replace(line, "xstreamq dash", "xstreamq dash --addr 127.0.0.1:0", 1) // the usual port may be taken
+	line = strings.NewReplacer("127.0.0.1:8090", "127.0.0.1:0", "--for 2m", "--for 10s").Replace(line)
+	line = strings.Replace(line, "xstreamq dev", "xstreamq dev --port 0 --dash 127.0.0.1:0", 1)
+	if strings.HasPrefix(line, "xstreamq bench") {
+		line = strings.Replace(line, "--for 30s", "--for 200ms", 1)
+		line = strings.Replace(line, "bench", "bench --messages 40 --rate 100 --for 200ms", 1)
+	}
+	if strings.HasPrefix(line, "xstreamq top") { // on a terminal, and ended by its key
+		line = "printf q | script -qec '" + line + "' /dev/null"
+	}
+	return line
+}
+
+// exampleTool puts what the examples use beside xstreamq into a directory for the PATH.
+func exampleTool(t *testing.T) (bin string) {
+	t.Helper()
+	bin = t.TempDir()
+	for name, script := range exampleTools {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil { //nolint:gosec // to be run
+			t.Fatal(err)
+		}
+	}
+	return bin
 }
 
 // exampleState puts there what the examples name.
@@ -106,9 +119,15 @@ func exampleState(t *testing.T, url string, rdb *redis.Client) (delayed string) 
 	return strings.TrimSpace(out)
 }
 
-func runExample(t *testing.T, bin, url, line string) {
+// runExample runs the line in a directory that has these files, and those that examples name.
+func runExample(t *testing.T, bin, url, line string, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.WriteFile(filepath.Join(dir, "orders.ndjson"), []byte("{\"id\":2}\n{\"id\":3}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

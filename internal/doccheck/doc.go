@@ -10,5 +10,6 @@
 //   - a relative link leads to no file, or its #anchor to no heading.
 //
 // Blocks of other languages, also ```text for output and ```console, are left alone;
-// cmd/xstreamq makes and compares those of docs/cli.md and docs/operations.md.
+// cmd/xstreamq makes and compares those of docs/cli.md and docs/operations.md, and
+// runs the shell blocks of skills/.
 package doccheck
