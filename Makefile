@@ -8,13 +8,16 @@ ONLY = no-owner-check,group-made-again-at-the-end
 LEGS =
 ONSERVER = . ./internal/conn ./internal/engine ./internal/lua ./internal/redistest ./internal/wire
 CHECKS = test race flush lint alone modcheck size docs fuzz servers-short chaos chaos-mutants
-.PHONY: help speed speed-guard profile setup test race flush servers servers-short vet lint fmt tidy alone modcheck fuzz size docs model mutants real chaos chaos-mutants scale check
+.PHONY: help speed speed-guard profile setup hooks vuln test race flush servers servers-short vet lint fmt tidy alone modcheck fuzz size docs model mutants real chaos chaos-mutants scale check
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
 
 setup: ## what tests need and a fresh Debian lacks: redis-server, chromium, PostgreSQL, and a C compiler for race
 	scripts/setup cc
+
+hooks: ## git runs scripts/hooks/pre-commit before each commit: gofmt, vet of what changed, size
+	git config core.hooksPath scripts/hooks
 
 test: ## every test of every module (scripts/test: installs redis-server when missing, needs no make)
 	scripts/test
@@ -51,6 +54,9 @@ alone: ## each module by itself, outside the workspace: what its users get
 
 modcheck: ## fails when a go.mod or go.sum is not tidy
 	scripts/mod.sh check
+
+vuln: ## govulncheck over every module; asks vuln.go.dev, so it is no part of check
+	@for d in $(MODULES); do (cd $$d && go run golang.org/x/vuln/cmd/govulncheck@latest ./...) || exit 1; done
 
 fuzz: ## every Fuzz function of every module for FUZZTIME (10s) each
 	scripts/fuzz $(FUZZTIME)
