@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/xstreamq/xstreamq"
 	"github.com/xstreamq/xstreamq/loadtest/internal/chaos"
 	"github.com/xstreamq/xstreamq/loadtest/internal/worker"
 )
@@ -28,6 +29,9 @@ func main() {
 	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
+		if errors.Is(err, xstreamq.ErrDrainTimeout) {
+			os.Exit(worker.Undrained)
+		}
 		os.Exit(1)
 	}
 }

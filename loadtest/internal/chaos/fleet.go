@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -33,13 +34,20 @@ type fleet struct {
 
 	slots []*slot
 
-	mu      sync.Mutex
-	deaths  []Death
-	born    map[string]int64
-	gone    map[string]int64 // every worker that has ended, and when
-	asleep  map[string][]ledger.Span
-	trouble []string // workers that ended by themselves, or did not end when asked
-	later   sync.WaitGroup
+	mu        sync.Mutex
+	deaths    []Death
+	born      map[string]int64
+	gone      map[string]int64 // every worker that has ended, and when
+	asleep    map[string][]ledger.Span
+	trouble   []string // workers that ended by themselves, or did not end when asked
+	undrained []undrained
+	later     sync.WaitGroup
+}
+
+// undrained is a worker that was asked to end and could not settle all in its time: it needs the server for that.
+type undrained struct {
+	worker string
+	ledger.Span
 }
 
 type slot struct {
@@ -219,6 +227,7 @@ func (f *fleet) end(s *slot, within time.Duration) {
 	if f.found(s) {
 		return
 	}
+	asked := time.Now().UnixNano()
 	late, err := s.p.Stop(within)
 	if err != nil {
 		f.complain("worker %s: %v", s.name, err)
@@ -228,8 +237,13 @@ func (f *fleet) end(s *slot, within time.Duration) {
 	f.mu.Lock()
 	young := at-f.born[s.name] < int64(time.Second) // asked before it could listen for it
 	f.mu.Unlock()
+	var exit *exec.ExitError
 	if _, err := s.p.Ended(); late {
 		f.complain("worker %s did not end within %v", s.name, within)
+	} else if errors.As(err, &exit) && exit.ExitCode() == worker.Undrained {
+		f.mu.Lock()
+		f.undrained = append(f.undrained, undrained{s.name, ledger.Span{From: asked, To: at}})
+		f.mu.Unlock()
 	} else if err != nil && !young {
 		f.complain("worker %s ended badly: %v", s.name, err)
 	}

@@ -99,7 +99,7 @@ func TestGrowth(t *testing.T) {
 		stock = append(stock, Remains{Conns: 30 - i%6, Keys: []string{"a", string(rune('b' + i/50))}})
 	}
 	g, ok := growth(list, stock)
-	want := Growth{20, 20, 1500, 3700, 25, 25, []string{"a", "b"}, []string{"a", "c"}}
+	want := Growth{20, 20, 1500, 3700, 30, 30, []string{"a", "b"}, []string{"a", "c"}}
 	if !ok || fmt.Sprint(g) != fmt.Sprint(want) {
 		t.Errorf("%+v, %v; want %+v", g, ok, want)
 	}

@@ -263,6 +263,11 @@ func (t *Trial) judge(r *Report, fl *fleet, where *site, deeds plan.Plan, chaos 
 	}
 	r.Verdict = ledger.Judge(book, trial)
 	r.Trouble = fl.trouble
+	for _, u := range fl.undrained {
+		if !r.during(u.From, u.To) {
+			r.Trouble = append(r.Trouble, "worker "+u.worker+" ran into its drain timeout though the server answered")
+		}
+	}
 	if r.LogLines, err = logLines(t.Dir); err != nil {
 		return err
 	}

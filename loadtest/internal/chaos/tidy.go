@@ -76,9 +76,9 @@ func settle(where *site, live int, within time.Duration) (r Remains, err error) 
 	}
 }
 
-// Growth compares samples of a worker and of the server: the least heap, goroutines and connections of the few from a sixth of
-// the trial on, and of the last few. What is in work at the moment of a sample counts, so the least says most. Keys come and go
-// with what is in work as well: of these, all that any of the few has count.
+// Growth compares samples of a worker and of the server: the least heap and goroutines of the few from a sixth of the trial on,
+// and of the last few. What is in work at the moment of a sample counts, so the least says most. Faults cut connections, and keys
+// come and go with what is in work: of these the most of the few count.
 type Growth struct {
 	Goroutines, GoroutinesEnd int64
 	Heap, HeapEnd             int64
@@ -104,7 +104,7 @@ func growth(list []ledger.Sample, stock []Remains) (g Growth, ok bool) {
 	held := func(part []Remains) (conns int64, keys []string) {
 		conns = int64(part[0].Conns)
 		for _, r := range part {
-			conns, keys = min(conns, int64(r.Conns)), append(keys, r.Keys...)
+			conns, keys = max(conns, int64(r.Conns)), append(keys, r.Keys...)
 		}
 		slices.Sort(keys)
 		return conns, slices.Compact(keys)

@@ -21,6 +21,9 @@ import (
 	"github.com/xstreamq/xstreamq/loadtest/internal/plan"
 )
 
+// Undrained is the exit code of a worker that was asked to end and could not settle all in its time.
+const Undrained = 3
+
 // Spec is all that a worker is told.
 type Spec struct {
 	URL, Stream, Group string
