@@ -91,7 +91,7 @@ profile: setup ## flame graphs of publish and drain for docs/performance.md
 chaos: setup ## loadtest's trials: PROFILE=short (go run ./loadtest/cmd/chaos -list), ARGS='-seed 7'
 	go run ./loadtest/cmd/chaos -profile $(PROFILE) $(ARGS)
 
-scale: setup ## a million entries, 100,000 dead letters, 200 groups: Admin held to its bounds; SCALE='-part 10'
+scale: setup ## a million entries, 100,000 dead letters, 200 groups: Admin and every page held to their bounds; SCALE='-part 10'
 	go run ./loadtest/cmd/scale $(SCALE)
 
 chaos-mutants: setup ## trials of workers with a rule taken out, which must be noticed: ONLY= for all

@@ -65,6 +65,7 @@ async function render() {
   if (mine !== turn) return;
   $('main').replaceWith(main);
   main.dataset.ready = '1';
+  performance.mark('page'); // how long it took, for whoever measures
 }
 
 function navigate(to, replace) {

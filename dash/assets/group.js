@@ -18,6 +18,14 @@ export function lease(c) {
 export default async function group(main, params, ctx) {
   const stream = params.get('stream') || '', name = params.get('group') || '';
   const sg = { stream, group: name };
+  // The parts are read beside the rest; one that fails shows its own error.
+  const make = (f) => f(ctx, params, sg).catch((err) => {
+    if (err.name === 'AbortError') throw err;
+    return h('section', { class: 'card' }, h('div', { class: 'body' }, errorBox(err)));
+  });
+  const makers = [consumersCard, compactionCard, pendingCard, retryingCard];
+  const making = Promise.all(makers.map(make));
+  making.catch(() => {}); // the page may be left before it is waited for
   const first = await get('ls', { ...sg, history: 150 }, ctx.signal);
   let now = first.groups[0];
   if (!now) {
@@ -74,13 +82,7 @@ export default async function group(main, params, ctx) {
     h('div', { class: 'charts' }, rates.el, work.el, bad.el));
   take(first, true);
 
-  // The parts below are read beside each other; one that fails shows its own error.
-  const make = (f) => f(ctx, params, sg).catch((err) => {
-    if (err.name === 'AbortError') throw err;
-    return h('section', { class: 'card' }, h('div', { class: 'body' }, errorBox(err)));
-  });
-  const makers = [consumersCard, compactionCard, pendingCard, retryingCard];
-  const parts = await Promise.all(makers.map(make));
+  const parts = await making;
   main.append(h('div', { class: 'cols' }, parts[0], parts[1]), parts[2], parts[3]);
 
   // They are read again while samples come, but for one that somebody is at: rows do not move under a hand.

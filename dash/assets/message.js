@@ -31,8 +31,7 @@ export function facts(m, ...more) {
 
 const tone = { waiting: 'info', delayed: 'info', 'in-flight': 'good', retrying: 'warn', dead: 'bad', done: 'good', unknown: '' };
 
-async function whyOf(ctx, stream, group, id) {
-  const el = h('div', { class: 'task' });
+async function whyOf(el, ctx, stream, group, id) {
   try {
     const w = await get('why', { stream, group, id, bytes: 0 }, ctx.signal);
     fill(el, h('div', { class: 'what' }, h('a', { href: link('group', { stream, group }) }, h('b', null, group)), ' ', h('span', { class: 'pill ' + (tone[w.state] || ''), 'data-state': group }, w.state), h('p', { class: 'muted' }, w.detail)),
@@ -42,7 +41,6 @@ async function whyOf(ctx, stream, group, id) {
     if (err.name === 'AbortError') throw err;
     fill(el, h('b', null, group), errorBox(err));
   }
-  return el;
 }
 
 export default async function message(main, params, ctx) {
@@ -50,10 +48,16 @@ export default async function message(main, params, ctx) {
   const id = params.get('id') || '';
   const [m, depths] = await Promise.all([
     get('get', { stream: sg.stream, id, raw: 1 }, ctx.signal).catch((err) => { if (err.status === 404) return null; throw err; }),
-    get('depth', { stream: sg.stream }, ctx.signal).catch((err) => { if (err.status === 404) return []; throw err; })]);
-  const groups = depths.map((d) => d.group).filter(Boolean);
+    get('ls', { stream: sg.stream }, ctx.signal)]);
+  const groups = depths.groups.map((d) => d.group).filter(Boolean);
+  // The page is there with the answer of the group that it was come from; those of others follow.
+  if (groups.includes(sg.group)) { groups.splice(groups.indexOf(sg.group), 1); groups.unshift(sg.group); }
   const asked = groups.slice(0, 20);
-  const whys = await Promise.all(asked.map((g) => whyOf(ctx, sg.stream, g, m ? m.id : id)));
+  const whys = asked.map((g) => h('div', { class: 'task' }, h('div', { class: 'what' }, h('b', null, g), h('p', { class: 'muted' }, 'Asking…'))));
+  const ask = (i) => whyOf(whys[i], ctx, sg.stream, asked[i], m ? m.id : id);
+  if (asked.length) await ask(0);
+  const rest = async () => { for (let i = 1; i < asked.length; i++) await ask(i); }; // one by one: each may have much to count
+  rest().catch(() => {}); // the page was left
   fill(main, heading(ctx, 'messages', sg, `Message ${id}`),
     h('section', { class: 'card' }, h('header', null, h('h2', null, 'Where it is'), h('span', { class: 'muted' }, groups.length > asked.length ? `the first ${asked.length} of ${num(groups.length)} groups` : 'for each group')),
       whys.length ? whys : empty('No group reads this stream', 'A message waits in the stream until a group is made; new groups begin at the oldest entry.')),

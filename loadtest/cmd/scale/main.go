@@ -1,5 +1,5 @@
 // Scale fills a server of its own with a million entries, 100,000 dead letters, 100,000 pending ones and 200 groups, and holds
-// every read of Admin and of the CLI to its bounds; then it redrives all dead letters, in a process that is killed midway.
+// every page of the dashboard and every read of Admin and of the CLI to its bounds; then it redrives all dead letters, in a process that is killed midway.
 package main
 
 import (
@@ -7,11 +7,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
+	"github.com/xstreamq/xstreamq/dash"
+	"github.com/xstreamq/xstreamq/loadtest/internal/browser"
 	"github.com/xstreamq/xstreamq/loadtest/internal/scale"
 	"github.com/xstreamq/xstreamq/loadtest/internal/server"
 )
@@ -31,6 +34,7 @@ func main() {
 
 func measure() (err error) {
 	part := flag.Int("part", 1, "one `n`th of the full size")
+	only := flag.Bool("pages", false, "only the dashboard's pages")
 	rate := flag.Float64("rate", 4_000, "redrives a second")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -52,13 +56,23 @@ func measure() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	fmt.Printf("%+v, filled in %v\n", size, time.Since(start).Round(time.Second))
+	broken, err := pages(ctx, w)
+	if err != nil {
+		return err
+	}
+	if *only {
+		if broken {
+			return errBroken
+		}
+		return nil
+	}
 	if err := w.WithCLI(ctx, dir); err != nil {
 		return err
 	}
-	fmt.Printf("%+v, filled in %v\n\n%-30s %10s %10s %9s %12s %12s %12s\n", size, time.Since(start).Round(time.Second),
+	fmt.Printf("\n%-30s %10s %10s %9s %12s %12s %12s\n",
 		"operation", "time", "server cpu", "commands", "99 % within", "longest", "control's")
 	rows, err := w.Measure(ctx)
-	broken := false
 	for _, r := range rows {
 		fmt.Printf("%-30s %10v %10v %9d %12v %12v %12v %s%s\n", r.Name, r.Time.Round(100*time.Microsecond), r.CPU.Round(100*time.Microsecond), r.Commands, r.Usual, r.Longest, r.Control, r.Which, verdict(r))
 		broken = broken || r.TooSlow() || r.TooLong()
@@ -76,6 +90,37 @@ func measure() (err error) {
 		return errBroken
 	}
 	return nil
+}
+
+// pages opens every page of a dashboard in Chromium, then the live streams of many tabs.
+func pages(ctx context.Context, w *scale.World) (broken bool, err error) {
+	b, err := browser.Start(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer b.Close()
+	d := dash.New(w.Admin(), dash.Config{})
+	web := httptest.NewServer(d)
+	defer func() {
+		d.Close()
+		web.CloseClientConnections()
+		web.Close()
+	}()
+	times, err := b.Times(web.URL+"/", w.Pages(), scale.Runs)
+	if err != nil {
+		return false, err
+	}
+	fmt.Printf("\n%-30s %10s %10s\n", "page in Chromium", "median", "best")
+	for _, p := range times {
+		text := ""
+		if p.Median > scale.MostTime {
+			broken, text = true, fmt.Sprintf("  BROKEN: over %v", scale.MostTime)
+		}
+		fmt.Printf("%-30s %10v %10v%s\n", p.Name, p.Median.Round(time.Millisecond), p.Best.Round(time.Millisecond), text)
+	}
+	heap, err := scale.Watch(ctx, web.URL+"/", scale.Tabs)
+	fmt.Printf("\nheap with the live streams of %d tabs: %.1f MiB\n", scale.Tabs, float64(heap)/(1<<20))
+	return broken || heap > scale.MostHeap, err
 }
 
 func verdict(r scale.Row) string {

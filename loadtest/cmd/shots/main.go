@@ -118,5 +118,8 @@ func picture(b *browser.Browser, width, height int64, scheme, url, file string, 
 	if said := p.Complaints(); len(said) > 0 {
 		return fmt.Errorf("%s: the browser complains: %q", url, said)
 	}
+	if png, err = small(png); err != nil {
+		return err
+	}
 	return os.WriteFile(file, png, 0o644)
 }

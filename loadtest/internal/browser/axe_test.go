@@ -60,7 +60,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	const all = `undefined`
 	look := func(p *browser.Page, what, rules string) {
 		t.Helper()
-		text, err := browser.Eval[string](p, `axe.run(document, { resultTypes: ['violations'], runOnly: ` + rules + ` }).then((r) => JSON.stringify({
+		text, err := browser.Eval[string](p, `axe.run(document, { resultTypes: ['violations'], runOnly: `+rules+` }).then((r) => JSON.stringify({
 			passes: r.passes.length, violations: r.violations.map((v) => ({ id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.slice(0, 3).map((n) => n.target.join(' ') + ': ' + n.failureSummary) })) }))`)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,55 @@
+package browser_test
+
+import (
+	"net/http/httptest"
+	"testing"
+
+	"github.com/xstreamq/xstreamq/dash"
+	"github.com/xstreamq/xstreamq/loadtest/internal/scale"
+	"github.com/xstreamq/xstreamq/loadtest/internal/server"
+)
+
+// A hundredth of what `make scale` has: every page within a second, and a bounded memory with fifty tabs. It runs alone.
+func TestPagesOfALargeServer(t *testing.T) { //nolint:paralleltest // it measures
+	srv, err := server.Start(t.TempDir(), "--save", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := srv.Kill(); err != nil {
+			t.Error(err)
+		}
+	}()
+	w, err := scale.Fill(t.Context(), srv.Addr(), scale.Full.Part(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	d := dash.New(w.Admin(), dash.Config{})
+	web := httptest.NewServer(d)
+	defer func() {
+		d.Close()
+		web.CloseClientConnections()
+		web.Close()
+	}()
+	times, err := chromium.Times(web.URL+"/", w.Pages(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range times {
+		if t.Logf("%-28s %v", p.Name, p.Best); p.Best <= 0 || p.Best > scale.MostTime {
+			t.Errorf("%s: %v at best, at most %v are allowed", p.Name, p.Best, scale.MostTime)
+		}
+	}
+	heap, err := scale.Watch(t.Context(), web.URL+"/", scale.Tabs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if t.Logf("%d KiB with %d tabs", heap>>10, scale.Tabs); heap == 0 || heap > scale.MostHeap {
+		t.Errorf("%d tabs hold %d bytes", scale.Tabs, heap)
+	}
+}
