@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http/httptest"
@@ -56,7 +55,7 @@ func openShop(ctx context.Context, dir string) (_ *shop, err error) {
 	if err != nil {
 		return nil, err
 	}
-	quiet := xstreamq.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	quiet := xstreamq.WithLogger(slog.New(slog.DiscardHandler))
 	var clients []*xstreamq.Client
 	open := func() (*xstreamq.Client, error) {
 		c, err := xstreamq.Open("redis://"+srv.Addr(), quiet)
