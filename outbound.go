@@ -83,8 +83,8 @@ func (m *outbound) given(cause error) error {
 	if m.state.CompareAndSwap(queued, withdrawn) {
 		return fmt.Errorf("publish to %s: %w: %w", m.keys.Name, ErrUnavailable, cause) // never sent
 	}
-	if m.state.CompareAndSwap(stored, withdrawn) {
-		kept := m.kept.Load()
+	if kept := m.kept.Load(); kept != nil { // also where the wait for replicas ended at this very moment
+		m.state.CompareAndSwap(stored, withdrawn)
 		m.id, m.dup = kept.ID, kept.Duplicate
 		return m.notReplicated(cause)
 	}
