@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -57,6 +58,15 @@ func TestHeaders(t *testing.T) {
 	for _, bad := range []string{"<script>", " onclick=", " style=", "http://", "https://", "//cdn"} {
 		if strings.Contains(page, bad) {
 			t.Errorf("the page has %q, which the CSP or a network without the Internet would refuse", bad)
+		}
+	}
+	modules, err := filepath.Glob("assets/*.js")
+	if err != nil || len(modules) < 10 {
+		t.Fatal(modules, err)
+	}
+	for _, m := range modules { // one that is not named is asked for only when another has come that imports it
+		if name := filepath.Base(m); name != "app.js" && name != "theme.js" && !strings.Contains(page, `<link rel="modulepreload" href="assets/`+name+`">`) {
+			t.Errorf("the page does not preload %s", name)
 		}
 	}
 	first := s.get("/assets/app.js")

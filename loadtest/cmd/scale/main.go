@@ -118,8 +118,17 @@ func pages(ctx context.Context, w *scale.World) (broken bool, err error) {
 		}
 		fmt.Printf("%-30s %10v %10v%s\n", p.Name, p.Median.Round(time.Millisecond), p.Best.Round(time.Millisecond), text)
 	}
+	long, name, err := w.Longest(ctx, func(context.Context) error { // a run of its own: the log costs time
+		_, err := b.Times(web.URL+"/", w.Pages(), 1)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	broken = broken || long > scale.MostPageCommand
+	fmt.Printf("\nlongest command of all pages: %v, %s; at most %v\n", long, name, scale.MostPageCommand)
 	heap, err := scale.Watch(ctx, web.URL+"/", scale.Tabs)
-	fmt.Printf("\nheap with the live streams of %d tabs: %.1f MiB\n", scale.Tabs, float64(heap)/(1<<20))
+	fmt.Printf("heap with the live streams of %d tabs: %.1f MiB\n", scale.Tabs, float64(heap)/(1<<20))
 	return broken || heap > scale.MostHeap, err
 }
 

@@ -76,7 +76,7 @@ func openShop(ctx context.Context, dir string) (_ *shop, err error) {
 		}
 	}()
 	for _, t := range []team{
-		{"orders", "billing", 3, 60 * time.Millisecond, 0.12, errCard, false},
+		{"orders", "billing", 3, 60 * time.Millisecond, 0.25, errCard, false},
 		{"orders", "search-index", 1, 15 * time.Millisecond, 0, nil, false},
 		{"orders", "warehouse", 2, 90 * time.Millisecond, 0.03, errAddress, true},
 		{"emails", "sender", 2, 150 * time.Millisecond, 0.2, errSMTP, false},

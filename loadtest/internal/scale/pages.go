@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/xstreamq/xstreamq"
 )
@@ -48,6 +49,19 @@ func (w *World) Pages() [][2]string {
 		{"tasks", "?page=tasks"},
 		{"server", "?page=server"},
 	}
+}
+
+// MostPageCommand is how long a command that a page asks for may hold the server up.
+const MostPageCommand = 20 * time.Millisecond
+
+// Longest is the longest command that the server ran for f, and its name.
+func (w *World) Longest(ctx context.Context, f func(context.Context) error) (time.Duration, string, error) {
+	log, err := w.logged(ctx, f)
+	if err != nil {
+		return 0, "", err
+	}
+	l := longest(log)
+	return l.Duration, strings.ToLower(l.Args[0]), nil
 }
 
 // Watch opens the live streams of n tabs on a dashboard of this process, reads two samples of each, and returns the bytes of
