@@ -100,3 +100,50 @@ func TestAckBeforeTheReaderKnowsTheNewMaster(t *testing.T) {
 		t.Errorf("%d entries are pending, want the other consumer's", n)
 	}
 }
+
+// A server that became a replica, behind an address that leads to the new master now: what it refuses makes the reader connect
+// anew, as go-redis makes its own connections. A reader that stayed would be refused for ever. It reads nothing meanwhile, since
+// the server ends the connections of blocked reads.
+func TestReaderLeavesADemotedServer(t *testing.T) {
+	t.Parallel()
+	before, after := redistest.Start(t), redistest.Start(t)
+	s := siteOn(t, before)
+	var addr atomic.Value
+	addr.Store(before.Addr())
+	rdb := s.borrowed(func(o *redis.UniversalOptions) {
+		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", addr.Load().(string))
+		}
+	})
+	c, err := xstreamq.New(rdb, xstreamq.Prefix(s.prefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // a test's
+	handled, finish := make(chan int, 10), make(chan struct{})
+	s.subscribe(c, func(_ context.Context, m *xstreamq.Message[order]) error {
+		handled <- m.Body.ID
+		<-finish
+		return nil
+	}, xstreamq.Concurrency(1), xstreamq.Prefetch(0))
+	s.start(c)
+	s.publish(1, 1)
+	if got := receiveOne(t, handled, "the message of the first master"); got != 1 {
+		t.Fatal(got)
+	}
+	host, port, err := net.SplitHostPort(after.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr.Store(after.Addr())
+	if err := s.rdb.Do(t.Context(), "replicaof", host, port).Err(); err != nil {
+		t.Fatal(err)
+	}
+	close(finish)
+	if err := after.Client(t).XAdd(t.Context(), &redis.XAddArgs{Stream: s.keys.Main, Values: []string{"body", `{"id":2}`}}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := receiveOne(t, handled, "the message of the new master"); got != 2 {
+		t.Errorf("message %d", got)
+	}
+}

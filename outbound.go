@@ -62,8 +62,6 @@ type countdown struct {
 	all  chan struct{}
 }
 
-func newCountdown() *countdown { return &countdown{all: make(chan struct{}, 1)} }
-
 func (c *countdown) one() {
 	if c.left.Add(-1) == 0 {
 		c.all <- struct{}{}
@@ -85,7 +83,9 @@ func (m *outbound) given(cause error) error {
 	}
 	if kept := m.kept.Load(); kept != nil { // also where the wait for replicas ended at this very moment
 		m.state.CompareAndSwap(stored, withdrawn)
-		m.id, m.dup = kept.ID, kept.Duplicate
+		if m.id, m.dup = kept.ID, kept.Duplicate; int(m.acked.Load()) >= m.cfg.replicas {
+			return nil
+		}
 		return m.notReplicated(cause)
 	}
 	return fmt.Errorf("publish to %s: %w: %w", m.keys.Name, ErrUncertain, cause)

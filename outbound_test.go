@@ -19,4 +19,10 @@ func TestGivenAsTheWaitEnds(t *testing.T) {
 			t.Errorf("in state %d: %v, want %v", state, err, want)
 		}
 	}
+	m := &outbound{cfg: publishConfig{replicas: 1}}
+	m.keep("1-0", false)
+	m.acked.Store(1)
+	if err := m.given(context.DeadlineExceeded); err != nil || m.id != "1-0" {
+		t.Errorf("with all replicas: %q, %v", m.id, err)
+	}
 }

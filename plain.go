@@ -24,7 +24,7 @@ type waiter struct {
 }
 
 var waiters = sync.Pool{New: func() any {
-	w := &waiter{countdown: *newCountdown(), timer: time.NewTimer(time.Hour)}
+	w := &waiter{countdown: countdown{all: make(chan struct{}, 1)}, timer: time.NewTimer(time.Hour)}
 	w.timer.Stop()
 	return w
 }}

@@ -91,7 +91,7 @@ func (p *publisher) scriptAndWait(ctx context.Context, m *outbound, pub lua.Publ
 		return "", false, err
 	}
 	m.until, _ = ctx.Deadline()
-	m.done = newCountdown() // nobody waits on it
+	m.done = &countdown{all: make(chan struct{}, 1)} // nobody waits on it
 	m.keep(id, dup)
 	await(cn, m.cfg.replicas, []*outbound{m}, 0, nil)
 	return id, dup, nil

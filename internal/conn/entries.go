@@ -17,9 +17,7 @@ func (r *Reader) Entries(ctx context.Context, each func(stream, id string, field
 	if err := r.client.Process(ctx, cmd); err != nil {
 		return err
 	}
-	p := &reply{raw: cmd.Val()}
-	p.streams(each)
-	return p.err
+	return (&reply{raw: cmd.Val()}).streams(each)
 }
 
 // reply is read from front to back. The first thing that is not as it should be ends it.
@@ -31,7 +29,7 @@ type reply struct {
 }
 
 // streams reads the whole: a map by RESP3, an array of pairs by RESP2.
-func (p *reply) streams(each func(stream, id string, fields []string)) {
+func (p *reply) streams(each func(stream, id string, fields []string)) error {
 	kind, n := p.head()
 	for range n {
 		if kind == '*' && p.list() != 2 || kind != '*' && kind != '%' {
@@ -39,7 +37,7 @@ func (p *reply) streams(each func(stream, id string, fields []string)) {
 		}
 		from, to := p.text()
 		if p.err != nil {
-			return
+			return p.err
 		}
 		stream := string(p.raw[from:to])
 		for range p.list() {
@@ -51,6 +49,7 @@ func (p *reply) streams(each func(stream, id string, fields []string)) {
 	if p.at != len(p.raw) {
 		p.unknown()
 	}
+	return p.err
 }
 
 // entry reads an id and its fields, none where the entry was deleted.

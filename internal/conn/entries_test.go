@@ -19,9 +19,8 @@ type entry struct {
 
 func taken(raw string) ([]entry, error) {
 	var out []entry
-	p := &reply{raw: []byte(raw)}
-	p.streams(func(stream, id string, fields []string) { out = append(out, entry{stream, id, fields}) })
-	return out, p.err
+	err := (&reply{raw: []byte(raw)}).streams(func(stream, id string, fields []string) { out = append(out, entry{stream, id, fields}) })
+	return out, err
 }
 
 func bulk(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }
