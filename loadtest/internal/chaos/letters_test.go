@@ -65,11 +65,16 @@ func TestReadsServer(t *testing.T) {
 	do("XGROUP", "CREATE", "{orders}.svc.retry", "svc", "0", "MKSTREAM")
 	do("XGROUP", "CREATECONSUMER", "{orders}.svc.retry", "svc", "1.1~aa")
 	do("HSET", "{orders}.svc.workers", "1.1~aa", "r", "1.1~bb", "r")
-	do("SET", "{orders}.svc.seen:aa", "1")
+	for _, marker := range []string{"svc.seen:aa", "svc.seen:bb", "svc.seen:cc", "sent:aa", "sent:bb"} {
+		do("SET", "{orders}."+marker, "1")
+	}
 	do("SADD", "xstreamq:registry", "x")
 	left, err := remains(srv.Addr())
-	if err != nil || left.Consumers != 1 || left.Records != 2 || left.Conns != 1 || len(left.Unknown) != 3 {
-		t.Errorf("remains %+v, %v; want 1 consumer, 2 records, 1 connection, and the 3 keys of the other stream", left, err)
+	if err != nil || left.Consumers != 1 || left.Records != 2 || left.Conns != 1 || len(left.Unknown) != 4 {
+		t.Errorf("remains %+v, %v; want 1 consumer, 2 records, 1 connection, the 3 keys of the other stream, and .sent:* as the unknown", left, err)
+	}
+	if want := map[string]int{"{orders}.svc.seen:*": 3, "{orders}.sent:*": 2}; !reflect.DeepEqual(left.Markers, want) || len(left.Keys) != 9 {
+		t.Errorf("markers %v of the keys %q, want %v, and each pattern once", left.Markers, left.Keys, want)
 	}
 	if n := heldBy(srv.Addr(), "s", "nobody", "1"); n != -1 {
 		t.Errorf("%d held in no group, want -1: unknown", n)

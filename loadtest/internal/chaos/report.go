@@ -158,6 +158,8 @@ func (r *Report) hold(p *Profile) {
 		miss("a worker or the connections grew: %+v", g)
 	} else if !slices.Equal(g.Keys, g.KeysEnd) {
 		miss("other keys than at a sixth: %q, then %q", g.Keys, g.KeysEnd)
+	} else if p.Dedupe < p.For/6 && grew(g.Markers, g.MarkersEnd) { // those that live longer do add up until then
+		miss("markers grew: %d, then %d", g.Markers, g.MarkersEnd)
 	}
 	for _, e := range p.Faults {
 		if r.Faults[e.Kind] == 0 {
@@ -222,8 +224,8 @@ func (r *Report) Print(w io.Writer) error {
 	line("left at the end", "%d consumers, %d lease records, %d connections", r.Remains.Consumers, r.Remains.Records, r.Remains.Conns)
 	if r.Sampled {
 		g := r.Growth
-		line("from a sixth on", "a worker's goroutines %d → %d, heap %d → %d KiB; connections %d → %d, keys %d → %d", g.Goroutines, g.GoroutinesEnd,
-			g.Heap>>10, g.HeapEnd>>10, g.Conns, g.ConnsEnd, len(g.Keys), len(g.KeysEnd))
+		line("from a sixth on", "a worker's goroutines %d → %d, heap %d → %d KiB; connections %d → %d, keys %d → %d, markers %d → %d",
+			g.Goroutines, g.GoroutinesEnd, g.Heap>>10, g.HeapEnd>>10, g.Conns, g.ConnsEnd, len(g.Keys), len(g.KeysEnd), g.Markers, g.MarkersEnd)
 	}
 	line("worker processes", "%d, %d log lines", r.Workers, r.LogLines)
 	line("took", "%v, then %v until all was done", r.Length.Round(100*time.Millisecond), r.Drain.Round(100*time.Millisecond))

@@ -63,7 +63,15 @@ func TestBounds(t *testing.T) {
 		{"keys kept", func(r *Report, _ *Profile) {
 			r.Sampled, r.Growth = true, Growth{Keys: []string{"a"}, KeysEnd: []string{"a", "b"}}
 		}, "other keys"},
-		{"no growth", func(r *Report, _ *Profile) { r.Sampled, r.Growth = true, Growth{10, 11, 100, 110, 20, 22, nil, nil} }, ""},
+		{"markers kept", func(r *Report, p *Profile) {
+			p.For, p.Dedupe, r.Sampled, r.Growth = time.Minute, time.Second, true, Growth{Markers: 100, MarkersEnd: 111}
+		}, "markers grew"},
+		{"markers that live longer", func(r *Report, p *Profile) {
+			p.For, p.Dedupe, r.Sampled, r.Growth = time.Minute, time.Hour, true, Growth{Markers: 100, MarkersEnd: 500}
+		}, ""},
+		{"no growth", func(r *Report, _ *Profile) {
+			r.Sampled, r.Growth = true, Growth{10, 11, 100, 110, 20, 22, 50, 55, nil, nil}
+		}, ""},
 		{"no fault", func(r *Report, _ *Profile) { r.Faults = map[Kind]int{} }, "no kill happened"},
 		{"repeats", func(r *Report, _ *Profile) { r.Again = 3 }, "3 second runs of 100"},
 		{"repeats, no bound", func(r *Report, p *Profile) { r.Again, p.Bounds.Repeats = 3, -1 }, ""},
@@ -96,10 +104,10 @@ func TestGrowth(t *testing.T) {
 	}
 	var stock []Remains
 	for i := range 60 {
-		stock = append(stock, Remains{Conns: 30 - i%6, Keys: []string{"a", string(rune('b' + i/50))}})
+		stock = append(stock, Remains{Conns: 30 - i%6, Markers: map[string]int{"x": i, "y": 1}, Keys: []string{"a", string(rune('b' + i/50))}})
 	}
 	g, ok := growth(list, stock)
-	want := Growth{20, 20, 1500, 3700, 30, 30, []string{"a", "b"}, []string{"a", "c"}}
+	want := Growth{20, 20, 1500, 3700, 30, 30, 16, 60, []string{"a", "b"}, []string{"a", "c"}}
 	if !ok || fmt.Sprint(g) != fmt.Sprint(want) {
 		t.Errorf("%+v, %v; want %+v", g, ok, want)
 	}

@@ -12,17 +12,28 @@ import (
 
 // Remains is what lies on the server when all is done and the workers still run.
 type Remains struct {
-	Consumers int      // of the stream's group or of the retry stream's, whichever has more
-	Records   int      // lease records
-	Conns     int      // of all clients
-	Keys      []string // all there are, sorted
-	Unknown   []string // keys that the page on the wire format does not name
+	Consumers int            // of the stream's group or of the retry stream's, whichever has more
+	Records   int            // lease records
+	Conns     int            // of all clients
+	Keys      []string       // all there are, sorted; of markers only their pattern
+	Markers   map[string]int // how many there are of each pattern: with DedupeTTL one a message
+	Unknown   []string       // keys that the page on the wire format does not name
+}
+
+// pattern is what stands for a key: itself, but of a marker, which is one of many, what all of its kind begin with, and *.
+func pattern(key string) (name string, marker bool) {
+	for _, kind := range []string{".seen:", ".sent:"} {
+		if head, _, ok := strings.Cut(key, kind); ok {
+			return head + kind + "*", true
+		}
+	}
+	return key, false
 }
 
 // known are the ends of all keys that may stay, behind the stream's name in braces.
 var known = []string{
 	"", ".groups", ".meta", ".due", ".parked", "." + group + ".retry", "." + group + ".dlq", "." + group + ".due",
-	"." + group + ".parked", "." + group + ".workers", "." + group + ".meta",
+	"." + group + ".parked", "." + group + ".workers", "." + group + ".meta", "." + group + ".seen:*",
 }
 
 // remains looks.
@@ -41,12 +52,17 @@ func remains(addr string) (r Remains, err error) {
 		return list
 	}
 	key := "{" + stream + "}"
+	r.Markers = map[string]int{}
 	for _, k := range do("KEYS", "*") {
-		name := fmt.Sprint(k)
+		name, marker := pattern(fmt.Sprint(k))
+		if marker {
+			if r.Markers[name]++; r.Markers[name] > 1 {
+				continue
+			}
+		}
 		r.Keys = append(r.Keys, name)
 		end, ours := strings.CutPrefix(name, key)
-		marker := strings.HasPrefix(end, "."+group+".seen:") // they expire
-		if name != "xstreamq:registry" && !marker && (!ours || !slices.Contains(known, end)) {
+		if name != "xstreamq:registry" && (!ours || !slices.Contains(known, end)) {
 			r.Unknown = append(r.Unknown, name)
 		}
 	}
@@ -83,6 +99,7 @@ type Growth struct {
 	Goroutines, GoroutinesEnd int64
 	Heap, HeapEnd             int64
 	Conns, ConnsEnd           int64
+	Markers, MarkersEnd       int64
 	Keys, KeysEnd             []string
 }
 
@@ -101,18 +118,21 @@ func growth(list []ledger.Sample, stock []Remains) (g Growth, ok bool) {
 		}
 		return goroutines, heap
 	}
-	held := func(part []Remains) (conns int64, keys []string) {
-		conns = int64(part[0].Conns)
+	held := func(part []Remains) (conns, markers int64, keys []string) {
 		for _, r := range part {
-			conns, keys = max(conns, int64(r.Conns)), append(keys, r.Keys...)
+			var n int64
+			for _, of := range r.Markers {
+				n += int64(of)
+			}
+			conns, markers, keys = max(conns, int64(r.Conns)), max(markers, n), append(keys, r.Keys...)
 		}
 		slices.Sort(keys)
-		return conns, slices.Compact(keys)
+		return conns, markers, slices.Compact(keys)
 	}
 	g.Goroutines, g.Heap = least(first)
 	g.GoroutinesEnd, g.HeapEnd = least(last)
-	g.Conns, g.Keys = held(before)
-	g.ConnsEnd, g.KeysEnd = held(after)
+	g.Conns, g.Markers, g.Keys = held(before)
+	g.ConnsEnd, g.MarkersEnd, g.KeysEnd = held(after)
 	return g, true
 }
 
