@@ -20,7 +20,7 @@ import (
 const (
 	searchMost = 150_000
 	searchNear = 5_000 // where a message that was published with a delay is looked for first
-	searchStep = 200
+	searchStep = 500
 )
 
 // Get finds a message by its entry id, the name it is parked under, or its stable id: in the stream, and, of each group, in

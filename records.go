@@ -61,7 +61,7 @@ type steps struct {
 
 const (
 	stepFirst = 10
-	stepMost  = 100
+	stepMost  = 500
 	stepAim   = 1 << 20  // bytes of one answer
 	pageBytes = 32 << 20 // bytes after which a page ends early
 )

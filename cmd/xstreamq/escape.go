@@ -44,6 +44,9 @@ func escapeBut(s, keep string) string {
 
 func clean(s, keep string) bool {
 	for i, r := range s {
+		if ' ' <= r && r <= '~' { // nearly all there is; what follows costs more
+			continue
+		}
 		if r == utf8.RuneError {
 			if _, n := utf8.DecodeRuneInString(s[i:]); n == 1 {
 				return false

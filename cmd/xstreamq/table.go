@@ -30,7 +30,7 @@ type table struct {
 
 func (a *app) table(head ...string) *table {
 	return &table{
-		a: a, w: bufio.NewWriter(a.out), head: head, least: map[string]int{}, widths: make([]int, len(head)), hidden: make([]bool, len(head)),
+		a: a, w: bufio.NewWriterSize(a.out, 64<<10), head: head, least: map[string]int{}, widths: make([]int, len(head)), hidden: make([]bool, len(head)),
 	}
 }
 
@@ -60,8 +60,13 @@ func (t *table) row(cells ...string) error {
 		cells[i] = escape(c)
 	}
 	if !t.a.outTTY {
-		_, err := t.w.WriteString(strings.Join(cells, "\t") + "\n")
-		return err
+		for i, c := range cells {
+			if i > 0 {
+				t.w.WriteString("\t")
+			}
+			t.w.WriteString(c)
+		}
+		return t.w.WriteByte('\n') // bufio keeps the first error
 	}
 	t.rows = append(t.rows, cells)
 	if len(t.rows) == tableChunk {
