@@ -40,10 +40,21 @@ func TestPagesOfALargeServer(t *testing.T) { //nolint:paralleltest // it measure
 	if err != nil {
 		t.Fatal(err)
 	}
+	asked := 0
 	for _, p := range times {
 		if t.Logf("%-28s %v", p.Name, p.Best); p.Best <= 0 { // how long it may take is cmd/scale's to say, on a quiet machine
 			t.Errorf("%s was not drawn", p.Name)
 		}
+		row, err := w.Page(t.Context(), p.Name, p.Asked)
+		if err != nil {
+			t.Error(err)
+		}
+		if len(p.Asked) > 0 && row.Commands > 0 {
+			asked++
+		}
+	}
+	if asked < 8 {
+		t.Errorf("of %d pages only %d asked the server for anything", len(times), asked)
 	}
 	heap, err := scale.Watch(t.Context(), web.URL+"/", scale.Tabs)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 type PageTime struct {
 	Name         string
 	Best, Median time.Duration
+	Asked        []string // addresses of the JSON that it read, but for the live stream
 }
 
 // Times opens each of the pages (a name and a query) of a dashboard some times, in a new tab.
@@ -31,8 +32,12 @@ func (b *Browser) Times(dashboard string, pages [][2]string, runs int) ([]PageTi
 			}
 			all[n] = time.Duration(ms * float64(time.Millisecond))
 		}
+		asked, err := Eval[[]string](p, `performance.getEntriesByType('resource').map(e => e.name).filter(n => /\/api\/(?!live)/.test(n))`)
+		if err != nil {
+			return nil, err
+		}
 		slices.Sort(all)
-		out[i] = PageTime{page[0], all[0], all[len(all)/2]}
+		out[i] = PageTime{page[0], all[0], all[len(all)/2], asked}
 	}
 	return out, nil
 }

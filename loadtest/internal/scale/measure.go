@@ -20,6 +20,7 @@ const (
 	Runs        = 5
 	MostTime    = time.Second
 	MostCommand = 5 * time.Millisecond
+	controlled  = 1000 // entries of a command of the control
 )
 
 // Row is one operation. A command is longer than it is when the system gives the processor to others meanwhile; so, right
@@ -30,7 +31,7 @@ type Row struct {
 	CPU      time.Duration // of the server, the least of the runs: what other load on the machine does not change much
 	Commands int           // that the server ran for it, those in scripts too; counted in runs of their own, since the log costs time
 	Longest  time.Duration // of these, in the best of the runs
-	Which    string        // its name
+	Which    string        // its name, and of a script the first keys and arguments too
 	Usual    time.Duration // 99 of 100 commands of all runs took no longer
 	Control  time.Duration // the longest of the control, in the best of the runs
 }
@@ -68,7 +69,7 @@ func (w *World) measure(ctx context.Context, o operation) (Row, error) {
 		n := min(100, max(10, row.Commands)) // of the run before
 		plain, err := w.logged(ctx, func(ctx context.Context) error {
 			for range n {
-				if err := w.rdb.XRangeN(ctx, main, "-", "+", 1000).Err(); err != nil {
+				if err := w.rdb.XRangeN(ctx, main, "-", "+", controlled).Err(); err != nil {
 					return err
 				}
 			}
@@ -106,7 +107,7 @@ func (w *World) measure(ctx context.Context, o operation) (Row, error) {
 			row.Control = c
 		}
 		if l := longest(log); i == 0 || l.Duration < row.Longest {
-			row.Longest, row.Which = l.Duration, strings.ToLower(l.Args[0])
+			row.Longest, row.Which = l.Duration, which(l)
 		}
 	}
 	slices.Sort(times)
@@ -132,6 +133,8 @@ func (w *World) cpu(ctx context.Context) (time.Duration, error) {
 	return time.Duration(used * float64(time.Second)), err
 }
 
+var errNone = errors.New("the server ran no command")
+
 func longest(log []redis.SlowLog) redis.SlowLog {
 	return slices.MaxFunc(log, func(a, b redis.SlowLog) int { return cmp.Compare(a.Duration, b.Duration) })
 }
@@ -156,9 +159,17 @@ func (w *World) logged(ctx context.Context, f func(context.Context) error) ([]re
 		return slices.Contains([]string{"config", "slowlog"}, strings.ToLower(l.Args[0]))
 	})
 	if err == nil && len(log) == 0 {
-		err = errors.New("the server ran no command")
+		err = errNone
 	}
 	return log, err
+}
+
+func which(l redis.SlowLog) string {
+	name := strings.ToLower(l.Args[0])
+	if strings.HasPrefix(name, "eval") && len(l.Args) > 3 {
+		name += " " + strings.Join(l.Args[3:min(len(l.Args), 6)], " ")
+	}
+	return name
 }
 
 func (w *World) operations() []operation {

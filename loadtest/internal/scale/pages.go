@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/xstreamq/xstreamq"
 )
@@ -51,17 +51,40 @@ func (w *World) Pages() [][2]string {
 	}
 }
 
-// MostPageCommand is how long a command that a page asks for may hold the server up.
-const MostPageCommand = 20 * time.Millisecond
-
-// Longest is the longest command that the server ran for f, and its name.
-func (w *World) Longest(ctx context.Context, f func(context.Context) error) (time.Duration, string, error) {
-	log, err := w.logged(ctx, f)
-	if err != nil {
-		return 0, "", err
+// Page measures what a page asked the dashboard for, without the browser: that keeps the processors busy, and a command is
+// longer while others have them. A page that the dashboard answers with what it has at hand has no commands.
+func (w *World) Page(ctx context.Context, name string, asked []string) (Row, error) {
+	row, err := w.measure(ctx, operation{name, func(ctx context.Context) error {
+		for _, address := range asked {
+			if err := get(ctx, address); err != nil {
+				return err
+			}
+		}
+		return nil
+	}})
+	if errors.Is(err, errNone) {
+		err = nil
 	}
-	l := longest(log)
-	return l.Duration, strings.ToLower(l.Args[0]), nil
+	return row, err
+}
+
+func get(ctx context.Context, address string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("scale: %s: %s", address, res.Status)
+	}
+	return nil
 }
 
 // Watch opens the live streams of n tabs on a dashboard of this process, reads two samples of each, and returns the bytes of
