@@ -25,8 +25,7 @@ func (q *Queue[T]) SubscribeBatch(group string, h func(context.Context, []*Messa
 	return q.c.subscribe(k, q.cfg.retain, cfg, func(s *Subscription, ctx context.Context, runs []*engine.Run) {
 		ms, with := make([]*Message[T], 0, len(runs)), make([]*engine.Run, 0, len(runs))
 		for _, r := range runs {
-			own, d := s.startHandle(ctx, r)
-			m, err := message(body, d)
+			m, own, err := message(ctx, s, body, r)
 			if err != nil {
 				r.Verdict = ofOne(err)
 				continue
@@ -42,14 +41,15 @@ func (q *Queue[T]) SubscribeBatch(group string, h func(context.Context, []*Messa
 	})
 }
 
-// message decodes a delivery; a panic of a codec or a validator is an error.
-func message[T any](body contract[T], d *Delivery) (m *Message[T], err error) {
-	err = protect(func() error {
-		v, err := body.decode(d.Raw)
-		m = &Message[T]{Delivery: *d, Body: v}
+// message decodes a delivery, after the start hooks; a panic of a codec or a validator is an error.
+func message[T any](ctx context.Context, s *Subscription, body contract[T], r *engine.Run) (*Message[T], context.Context, error) {
+	m := &Message[T]{Delivery: s.delivery(r)}
+	ctx = s.startHandle(ctx, r, &m.Delivery)
+	err := protect(func() (err error) {
+		m.Body, err = body.decode(m.Raw)
 		return err
 	})
-	return m, err
+	return m, ctx, err
 }
 
 // ofOne is the verdict over one message of a batch by itself.

@@ -67,9 +67,9 @@ type Handler func(ctx context.Context, d *Delivery) error
 // Middleware wraps a Handler. The first one given is the outermost.
 type Middleware func(next Handler) Handler
 
-// delivery makes what handlers and hooks see of a run.
-func (s *Subscription) delivery(r *engine.Run) *Delivery {
-	d := &Delivery{
+// delivery is what handlers and hooks see of a run.
+func (s *Subscription) delivery(r *engine.Run) Delivery {
+	d := Delivery{
 		ID: r.Msg.ID, EntryID: r.Msg.EntryID, Stream: s.ref.Stream, Group: s.ref.Group,
 		Headers: wire.ParseHeaders(r.Msg.Headers), Raw: []byte(r.Msg.Body),
 		Attempt: r.Msg.RC + 1, Lost: r.Msg.Lost, PublishedAt: r.Msg.Published(), run: r,

@@ -56,8 +56,7 @@ func (p *Puller[T]) Receive(ctx context.Context, most int) ([]*Received[T], erro
 		}
 		out := make([]*Received[T], 0, len(runs))
 		for _, r := range runs {
-			_, d := p.s.startHandle(context.WithoutCancel(ctx), r)
-			m, err := message(p.body, d)
+			m, _, err := message(context.WithoutCancel(ctx), p.s, p.body, r)
 			if err != nil {
 				r.Fail(err)
 				continue

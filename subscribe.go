@@ -26,21 +26,30 @@ func (q *Queue[T]) Subscribe(group string, h func(context.Context, *Message[T]) 
 		return nil, err
 	}
 	body := q.body
-	handler := func(ctx context.Context, d *Delivery) error {
-		v, err := body.decode(d.Raw)
-		if err != nil {
+	handle := func(ctx context.Context, m *Message[T]) (err error) {
+		if m.Body, err = body.decode(m.Raw); err != nil {
 			return err
 		}
-		return h(ctx, &Message[T]{Delivery: *d, Body: v})
+		return h(ctx, m)
+	}
+	var wrapped Handler // nil without middleware
+	if len(cfg.middleware) > 0 {
+		wrapped = func(ctx context.Context, d *Delivery) error { return handle(ctx, &Message[T]{Delivery: *d}) }
 	}
 	for _, m := range slices.Backward(cfg.middleware) {
-		handler = m(handler)
+		wrapped = m(wrapped)
 	}
 	cfg.batchSize, cfg.batchWait = 1, 0
 	return q.c.subscribe(k, q.cfg.retain, cfg, func(s *Subscription, ctx context.Context, runs []*engine.Run) {
 		for _, r := range runs {
-			ctx, d := s.startHandle(ctx, r)
-			r.Verdict = verdict(protect(func() error { return handler(ctx, d) }))
+			m := &Message[T]{Delivery: s.delivery(r)}
+			ctx := s.startHandle(ctx, r, &m.Delivery)
+			r.Verdict = verdict(protect(func() error {
+				if wrapped != nil {
+					return wrapped(ctx, &m.Delivery)
+				}
+				return handle(ctx, m)
+			}))
 		}
 	})
 }
@@ -281,15 +290,14 @@ type handled struct {
 	d   *Delivery
 }
 
-// startHandle tells the start hooks of a delivery.
-func (s *Subscription) startHandle(ctx context.Context, r *engine.Run) (context.Context, *Delivery) {
-	d := s.delivery(r)
+// startHandle tells the start hooks of a delivery, which they may change.
+func (s *Subscription) startHandle(ctx context.Context, r *engine.Run, d *Delivery) context.Context {
 	if s.c.hooks.any() {
 		ctx = s.c.hooks.handleStart(ctx, d)
 		seen := *d // what the end hooks see: the handler has the other, and may outlive its end
 		r.Carry.Store(handled{ctx, &seen})
 	}
-	return ctx, d
+	return ctx
 }
 
 // protect makes an error of a panic.
@@ -325,7 +333,8 @@ func (s *Subscription) watch(ctx context.Context) engine.Watch {
 		if h, ok := r.Carry.Load().(handled); ok {
 			return h.ctx, h.d
 		}
-		return ctx, s.delivery(r)
+		d := s.delivery(r)
+		return ctx, &d
 	}
 	w.Ended = func(r *engine.Run, e engine.End) {
 		if r.Carry.Load() == nil && (e.Outcome == engine.Released || e.Outcome == engine.LostIt) {

@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strconv"
@@ -8,16 +9,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Entries runs an XREADGROUP and hands over each entry it brought, its fields as name, value, name, value … The reply is taken
-// apart here: go-redis would make a value of each part of it, five or more an entry, which are most of what a reader costs. An
-// entry is one piece of memory, so that none keeps those beside it. For the same reason go-redis does not see what the server
-// refuses, and does not leave a server that became a replica: a READONLY is the caller's to act on.
+// rawMost is how large a buffer, in bytes, is kept for the next reply.
+const rawMost = 1 << 20
+
+// Entries runs an XREADGROUP and hands over each entry it brought, its fields as name, value, name, value …, in a list that is
+// used again for the next. One call at a time. The reply is taken apart here: go-redis would make a value of each part of it,
+// five or more an entry, which are most of what a reader costs. An entry is one piece of memory, so that none keeps those beside
+// it. For the same reason go-redis does not see what the server refuses, and does not leave a server that became a replica: a
+// READONLY is the caller's to act on.
 func (r *Reader) Entries(ctx context.Context, each func(stream, id string, fields []string), args ...any) error {
-	cmd := redis.NewRawCmd(ctx, args...)
-	if err := r.client.Process(ctx, cmd); err != nil {
+	if r.raw.Reset(); r.raw.Cap() > rawMost {
+		r.raw = bytes.Buffer{}
+	}
+	if err := r.client.Process(ctx, redis.NewRawWriteToCmd(ctx, &r.raw, args...)); err != nil {
 		return err
 	}
-	return (&reply{raw: cmd.Val()}).streams(each)
+	return (&reply{raw: r.raw.Bytes()}).streams(each)
 }
 
 // reply is read from front to back. The first thing that is not as it should be ends it.
@@ -25,7 +32,8 @@ type reply struct {
 	raw  []byte
 	at   int
 	err  error
-	ends []int // of the strings of an entry: where each begins and ends
+	ends []int    // of the strings of an entry: where each begins and ends
+	few  []string // an entry's fields
 }
 
 // streams reads the whole: a map by RESP3, an array of pairs by RESP2.
@@ -68,11 +76,11 @@ func (p *reply) entry() (id string, fields []string) {
 	}
 	base := p.ends[0]
 	whole := string(p.raw[base:p.ends[len(p.ends)-1]])
-	fields = make([]string, len(p.ends)/2-1)
-	for i := range fields {
-		fields[i] = whole[p.ends[2*i+2]-base : p.ends[2*i+3]-base]
+	p.few = p.few[:0]
+	for i := 2; i < len(p.ends); i += 2 {
+		p.few = append(p.few, whole[p.ends[i]-base:p.ends[i+1]-base])
 	}
-	return whole[:p.ends[1]-base], fields
+	return whole[:p.ends[1]-base], p.few
 }
 
 // list reads an array's head; nil has none.

@@ -19,7 +19,7 @@ type entry struct {
 
 func taken(raw string) ([]entry, error) {
 	var out []entry
-	err := (&reply{raw: []byte(raw)}).streams(func(stream, id string, fields []string) { out = append(out, entry{stream, id, fields}) })
+	err := (&reply{raw: []byte(raw)}).streams(func(stream, id string, fields []string) { out = append(out, entry{stream, id, slices.Clone(fields)}) })
 	return out, err
 }
 
@@ -76,7 +76,7 @@ func TestEntries(t *testing.T) {
 			r := newReader(t, rdb, nil)
 			var got []entry
 			read := func(args ...any) error {
-				return r.Entries(t.Context(), func(stream, id string, fields []string) { got = append(got, entry{stream, id, fields}) }, args...)
+				return r.Entries(t.Context(), func(stream, id string, fields []string) { got = append(got, entry{stream, id, slices.Clone(fields)}) }, args...)
 			}
 			if err := read("xreadgroup", "group", "g", "c", "count", "100", "streams", a, b, ">", ">"); err != nil {
 				t.Fatal(err)

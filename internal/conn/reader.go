@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -51,6 +52,7 @@ type Reader struct {
 	node   *redis.Client // where CLIENT UNBLOCK must go
 	id     atomic.Int64
 	server atomic.Pointer[string]
+	raw    bytes.Buffer // the reply under way
 	// Changed is called, when not nil, after a reconnect that found another server process: what was read from the old one
 	// must not be acked by entry id alone.
 	Changed func()

@@ -22,7 +22,7 @@ func (s *Sub) push(inc *incarnation, runs []*Run) {
 	now := time.Now()
 	for _, r := range runs {
 		r.arrived = now
-		inc.held[r.key()] = r
+		inc.hold(r)
 	}
 	if s.stopping || s.paused || s.current != inc { // came too late to be started
 		if inc.isVoid() { // read under a name that was left: it is looked at once more
@@ -44,47 +44,55 @@ func (s *Sub) push(inc *incarnation, runs []*Run) {
 		s.spawned++
 		go s.worker(sl) // not one of the loops: a handler deaf to its context is left
 	}
-	s.cond.Broadcast()
+	for range min(s.buffer.len(), s.idle) {
+		s.work.Signal()
+	}
+	if s.cfg.Concurrency == 0 {
+		s.wakeLocked() // who calls Receive
+	}
 	s.mu.Unlock()
 }
 
 // worker runs one handler after the other.
 func (s *Sub) worker(sl *slot) {
-	over := false
+	var runs []*Run
 	defer func() {
-		if !over { // a handler ended its goroutine: another one takes the slot
+		if len(runs) > 0 { // a handler ended its goroutine: another one takes the slot
+			s.mu.Lock()
+			s.servedLocked()
+			s.mu.Unlock()
 			go s.worker(sl)
 		}
 	}()
-	var runs []*Run
 	for {
-		if runs = s.next(runs[:0]); len(runs) == 0 {
-			over = true
+		if runs = s.next(runs); len(runs) == 0 {
 			return
 		}
-		s.serve(sl, runs)
-		clear(runs)
+		s.handle(sl, runs)
 	}
 }
 
-func (s *Sub) serve(sl *slot, runs []*Run) {
-	defer s.cfg.Gate.exit()
-	defer func() {
-		s.mu.Lock()
-		s.busy--
-		if s.stopping || s.buffer.len() == 0 {
-			s.cond.Broadcast()
-		}
-		s.mu.Unlock()
-	}()
-	s.handle(sl, runs)
+// servedLocked gives back the place of a worker whose handler has ended.
+func (s *Sub) servedLocked() {
+	s.cfg.Gate.exit()
+	s.busy--
+	if s.stopping {
+		s.wakeLocked()
+	} else if s.buffer.len() == 0 {
+		s.room.Signal()
+	}
 }
 
-// next waits for something that may start, and adds it to runs; nothing when the subscription stops.
-func (s *Sub) next(runs []*Run) []*Run {
+// next takes what a worker served, and waits for something that may start, in the same list; nothing when the subscription
+// stops.
+func (s *Sub) next(served []*Run) []*Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for {
+	if len(served) > 0 {
+		s.servedLocked()
+	}
+	clear(served)
+	for runs := served[:0]; ; {
 		if s.stopping {
 			s.cfg.Gate.leaveLocked(s)
 			return nil
@@ -94,7 +102,7 @@ func (s *Sub) next(runs []*Run) []*Run {
 			return runs
 		}
 		s.idle++
-		s.cond.Wait()
+		s.work.Wait()
 		s.idle--
 	}
 }
@@ -105,7 +113,7 @@ func (s *Sub) pick(runs []*Run, most int) []*Run {
 	r, q := s.buffer.front()
 	if s.holding && s.heldForLocked() == nil { // what starts were held back for has left the buffer
 		s.holding = false
-		s.cond.Broadcast()
+		s.wakeLocked()
 	}
 	if !s.mayStart(r, most) {
 		s.cfg.Gate.leaveLocked(s)
@@ -129,7 +137,7 @@ func (s *Sub) pick(runs []*Run, most int) []*Run {
 	}
 	s.active += len(runs)
 	if r.alone || s.buffer.len() < s.roomLocked()/2 || s.cfg.Gate != nil && s.buffer.len() < s.cfg.Batch {
-		s.cond.Broadcast() // the reader may fetch more
+		s.room.Signal()
 	}
 	return runs
 }
@@ -165,7 +173,7 @@ func (s *Sub) gathered(front *Run, most int) bool {
 		time.AfterFunc(wait, func() {
 			s.mu.Lock()
 			s.lingering = false
-			s.cond.Broadcast()
+			s.wakeLocked()
 			s.mu.Unlock()
 		})
 	}

@@ -17,10 +17,10 @@ import (
 func TestMain(m *testing.M) { redistest.Main(m) }
 
 // still is a subscription whose loops do not run: a test moves it by hand.
-func still(t *testing.T, handle func(ctx context.Context, r *Run) Verdict) (*Sub, *incarnation, chan End) {
+func still(t *testing.T, handle func(ctx context.Context, r *Run) Verdict, more ...func(*Config)) (*Sub, *incarnation, chan End) {
 	t.Helper()
-	ends := make(chan End, 100)
-	s := New(t.Context(), Config{
+	ends := make(chan End, 2000)
+	cfg := Config{
 		Redis: redistest.Deployed(t).Client(t), Keys: keys.NewStream(redistest.Prefix(t), "s").Group("g"), ConsumerPrefix: "c",
 		Visibility: 10 * time.Second, MaxRetries: 1, Concurrency: 4, Prefetch: 100,
 		Backoff: func(int, error) time.Duration { return time.Minute },
@@ -31,7 +31,11 @@ func still(t *testing.T, handle func(ctx context.Context, r *Run) Verdict) (*Sub
 		},
 		Watch: Watch{Ended: func(_ *Run, e End) { ends <- e }},
 		Log:   slog.New(slog.DiscardHandler),
-	})
+	}
+	for _, f := range more {
+		f(&cfg)
+	}
+	s := New(t.Context(), cfg)
 	inc := newIncarnation("c")
 	s.current = inc
 	t.Cleanup(func() {

@@ -11,7 +11,8 @@ import (
 // process answers; then the subscription goes on under a new one.
 type incarnation struct {
 	name string
-	held map[heldKey]*Run // read under this name and not settled; guarded by Sub.mu
+	held []*Run    // read under this name and not settled, each at its Run.at; guarded by Sub.mu
+	last [2]string // the largest entry id that was read, of the main and of the retry stream; the reader's
 
 	void   atomic.Bool // taken from us: what it holds is no longer ours
 	fenced atomic.Bool // another server process answers: settle only through the owner-checked script
@@ -21,7 +22,33 @@ type incarnation struct {
 func newIncarnation(prefix string) *incarnation {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return &incarnation{name: prefix + "~" + hex.EncodeToString(b[:]), held: map[heldKey]*Run{}}
+	return &incarnation{name: prefix + "~" + hex.EncodeToString(b[:])}
+}
+
+func (i *incarnation) hold(r *Run) {
+	r.at = len(i.held)
+	i.held = append(i.held, r)
+}
+
+// letGo takes a delivery out of those held; once more changes nothing.
+func (i *incarnation) letGo(r *Run) {
+	if r.at >= len(i.held) || i.held[r.at] != r {
+		return
+	}
+	end := len(i.held) - 1
+	i.held[r.at] = i.held[end]
+	i.held[r.at].at = r.at
+	i.held[end] = nil
+	i.held = i.held[:end]
+}
+
+// holds are the entries held.
+func (i *incarnation) holds() map[heldKey]bool {
+	out := make(map[heldKey]bool, len(i.held))
+	for _, r := range i.held {
+		out[heldKey{r.Source, r.Msg.EntryID}] = true
+	}
+	return out
 }
 
 func (i *incarnation) isVoid() bool { return i == nil || i.void.Load() }

@@ -28,7 +28,7 @@ func (s *Sub) readLoop() {
 			s.reading = nil
 		}
 		close(s.readOut)
-		s.cond.Broadcast()
+		s.wakeLocked()
 		s.mu.Unlock()
 	}()
 	var adopted time.Time
@@ -106,7 +106,7 @@ func (s *Sub) waitForRoom() (*incarnation, int) {
 			return s.current, room
 		}
 		s.well("read") // nothing is to be read
-		s.cond.Wait()
+		s.room.Wait()
 	}
 }
 
@@ -163,14 +163,21 @@ func (s *Sub) readOnce(r *conn.Reader, inc *incarnation, room int, failed bool) 
 		count = room // as many as a Receive asked for; what comes beyond waits for the next one
 	}
 	var runs []*Run
+	back := false // to what was read before: somebody moved the group
 	take := func(stream, id string, fields []string) {
-		source := sourceMain
+		source, last := sourceMain, &inc.last[0]
 		if stream == k.Retry {
-			source = sourceRetry
+			source, last = sourceRetry, &inc.last[1]
 		}
-		m := wire.Parse(id, fields)
-		s.speed.size.add(int64(len(m.Body)))
-		runs = append(runs, &Run{Msg: m, Source: source, sub: s, inc: inc})
+		if wire.CompareIDs(id, *last) > 0 {
+			*last = id
+		} else {
+			back = true
+		}
+		run := &Run{Source: source, sub: s, inc: inc}
+		run.Msg = wire.Parse(id, append(run.few[:0], fields...))
+		s.speed.size.add(int64(len(run.Msg.Body)))
+		runs = append(runs, run)
 	}
 	read := func(streams ...any) error {
 		s.awaited.Store(int64(time.Since(epoch) + block + answerTime))
@@ -184,7 +191,10 @@ func (s *Sub) readOnce(r *conn.Reader, inc *incarnation, room int, failed bool) 
 		s.say("wrong type", "xstreamq: reading the stream alone", "key", k.Retry, "err", err)
 		err = read(k.Main, ">")
 	}
-	if runs = s.unheld(inc, runs); len(runs) > 0 {
+	if back {
+		runs = s.unheld(inc, runs)
+	}
+	if len(runs) > 0 {
 		s.push(inc, runs)
 	}
 	return err
@@ -193,22 +203,26 @@ func (s *Sub) readOnce(r *conn.Reader, inc *incarnation, room int, failed bool) 
 // unheld leaves out what is held already: a group that somebody moves back is given again what is in flight.
 func (s *Sub) unheld(inc *incarnation, runs []*Run) []*Run {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.DeleteFunc(runs, func(r *Run) bool { return inc.held[r.key()] != nil })
+	held := inc.holds()
+	s.mu.Unlock()
+	return slices.DeleteFunc(runs, func(r *Run) bool { return held[heldKey{r.Source, r.Msg.EntryID}] })
 }
 
 // adopt lists what is pending under the reader's name and hands back what it does not hold: entries whose read was answered
 // to nobody. It asks on the reader's own connection: when that had to be made anew, those in the pool may be dead too.
 func (s *Sub) adopt(r *conn.Reader, inc *incarnation) error {
-	lost, err := s.pendingOf(r, inc.name, func(source, id string) bool { return inc.held[heldKey{source, id}] == nil })
+	s.mu.Lock()
+	held := inc.holds() // what is settled meanwhile is not pending any more, and nothing is read
+	s.mu.Unlock()
+	lost, err := s.pendingOf(r, inc.name, held)
 	if err != nil {
 		return err
 	}
 	return s.releaseAll(r, inc.name, lost)
 }
 
-// pendingOf lists what is pending under a name and f, called under the lock, picks.
-func (s *Sub) pendingOf(on lua.Runner, name string, f func(source, id string) bool) ([]lua.Settlement, error) {
+// pendingOf lists what is pending under a name and not held.
+func (s *Sub) pendingOf(on lua.Runner, name string, held map[heldKey]bool) ([]lua.Settlement, error) {
 	ctx, cancel := context.WithTimeout(s.life, conn.Deadline)
 	defer cancel()
 	var out []lua.Settlement
@@ -222,13 +236,11 @@ func (s *Sub) pendingOf(on lua.Runner, name string, f func(source, id string) bo
 				return nil, err
 			}
 			list := cmd.Val()
-			s.mu.Lock()
 			for _, p := range list {
-				if f(src.source, p.ID) {
+				if !held[heldKey{src.source, p.ID}] {
 					out = append(out, lua.Settlement{Verb: lua.Release, Source: src.source, EntryID: p.ID})
 				}
 			}
-			s.mu.Unlock()
 			if len(list) < 1000 {
 				break
 			}

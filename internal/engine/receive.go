@@ -43,7 +43,7 @@ func (s *Sub) awaitAny(ctx context.Context, most int) ([]*Run, error) {
 	defer s.mu.Unlock()
 	s.wanted += most
 	defer func() { s.wanted -= most }()
-	s.cond.Broadcast() // the reader
+	s.room.Signal()
 	for {
 		switch {
 		case s.err != nil:

@@ -17,6 +17,9 @@ type Run struct {
 
 	sub     *Sub
 	inc     *incarnation
+	at      int       // in inc.held
+	few     [4]string // the fields of most messages
+	marker  string    // the key that says it is finished; "" without DedupeTTL
 	arrived time.Time
 	started time.Time
 	settled atomic.Bool // by the handler's return, or by the watchdog
@@ -37,8 +40,6 @@ type Run struct {
 }
 
 type heldKey struct{ source, id string }
-
-func (r *Run) key() heldKey { return heldKey{r.Source, r.Msg.EntryID} }
 
 // epoch carries the monotonic clock: the ends of handlers do not move when the wall clock is set.
 var epoch = time.Now()

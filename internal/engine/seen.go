@@ -3,15 +3,13 @@ package engine
 import (
 	"context"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/xstreamq/xstreamq/internal/conn"
 	"github.com/xstreamq/xstreamq/internal/lua"
 )
 
 // seenCheck asks whether this group finished a message already.
 type seenCheck struct {
-	key    string
+	run    *Run
 	answer chan bool // closed without a value when the server did not answer
 }
 
@@ -37,7 +35,10 @@ func (s *Sub) unfinished(runs []*Run) []*Run {
 }
 
 func (s *Sub) askSeen(r *Run) *seenCheck {
-	c := &seenCheck{key: s.cfg.Keys.Seen(r.Msg.ID), answer: make(chan bool, 1)}
+	if r.marker == "" {
+		r.marker = s.cfg.Keys.Seen(r.Msg.ID)
+	}
+	c := &seenCheck{run: r, answer: make(chan bool, 1)}
 	s.seen.Add(c)
 	return c
 }
@@ -71,27 +72,43 @@ func (s *Sub) awaitLease(r *Run) bool {
 func (s *Sub) checkSeen(list []*seenCheck) {
 	ctx, cancel := context.WithTimeout(s.life, s.callTimeout())
 	defer cancel()
+	seen := make([]bool, len(list))
 	master, err := conn.Master(ctx, s.cfg.Redis, s.cfg.Keys.Main)
+	if err == nil {
+		err = marked(ctx, master, list, seen)
+	}
 	if err != nil {
 		s.note("seen", err)
-		for _, c := range list {
-			close(c.answer)
-		}
-		return
-	}
-	pipe := master.Pipeline()
-	cmds := make([]lua.Once, len(list))
-	for i, c := range list {
-		cmds[i] = lua.NewOnce(ctx, "exists", c.key)
-		_ = pipe.Process(ctx, cmds[i]) // queued only; each command carries its own error
-	}
-	if _, err := pipe.Exec(ctx); err != nil && err != redis.Nil { //nolint:errorlint // the library's own sentinel, unwrapped
-		s.note("seen", err)
 	}
 	for i, c := range list {
-		if n, err := cmds[i].Int(); err == nil {
-			c.answer <- n == 1
+		if err == nil {
+			c.answer <- seen[i]
 		}
 		close(c.answer)
 	}
+}
+
+// marked finds which have a marker. As a rule none has, which is one question; else each half is asked for.
+func marked(ctx context.Context, on lua.Runner, list []*seenCheck, seen []bool) error {
+	args := append(make([]any, 0, 1+len(list)), "exists")
+	for _, c := range list {
+		args = append(args, &c.run.marker)
+	}
+	cmd := lua.NewOnce(ctx, args...)
+	_ = on.Process(ctx, cmd) // its error is the command's
+	n, err := cmd.Int()
+	half := len(list) / 2
+	switch {
+	case err != nil || n == 0:
+		return err
+	case n == len(list):
+		for i := range seen {
+			seen[i] = true
+		}
+		return nil
+	}
+	if err := marked(ctx, on, list[:half], seen[:half]); err != nil {
+		return err
+	}
+	return marked(ctx, on, list[half:], seen[half:])
 }

@@ -15,9 +15,9 @@ type settling struct {
 	run     *Run
 	v       Verdict
 	took    time.Duration
-	s       lua.Settlement
-	tries   int  // sends without an answer so far
-	unknown bool // one of them may have run
+	s       *lua.Settlement // nil: an ack, as long as it may go without the script
+	tries   int             // sends without an answer so far
+	unknown bool            // one of them may have run
 }
 
 // Bounds of one settle script's work.
@@ -37,16 +37,15 @@ func (s *Sub) settle(r *Run, v Verdict, took time.Duration) {
 		s.finish(it, lua.Settled{Status: lua.Lost}) // another's now: an error is no failure, its release is not ours
 		return
 	case r.lead != nil && r.lead.cut.Load() && failed:
-		it.s = lua.Settlement{Verb: lua.Cut, Limit: maxCuts}
-	default:
+		it.s = &lua.Settlement{Verb: lua.Cut, Source: r.Source, EntryID: r.Msg.EntryID, Limit: maxCuts}
+	case v.Verb != lua.Ack:
 		it.s = s.settlement(r, v)
 	}
-	it.s.Source, it.s.EntryID = r.Source, r.Msg.EntryID
 	s.settler.Add(it)
 }
 
-func (s *Sub) settlement(r *Run, v Verdict) lua.Settlement {
-	out := lua.Settlement{Verb: v.Verb, Delay: v.Delay, Limit: s.cfg.MaxRetries}
+func (s *Sub) settlement(r *Run, v Verdict) *lua.Settlement {
+	out := &lua.Settlement{Verb: v.Verb, Source: r.Source, EntryID: r.Msg.EntryID, Delay: v.Delay, Limit: s.cfg.MaxRetries}
 	if v.Err != nil {
 		out.Error = wire.ErrorText(v.Err.Error())
 	}
@@ -63,13 +62,14 @@ func (s *Sub) settlement(r *Run, v Verdict) lua.Settlement {
 		out.Reason, out.Counts = v.Reason, v.Counts
 	case lua.Ack:
 		if s.cfg.DedupeTTL > 0 && v.Reason != Skipped {
-			out.Seen, out.TTL = s.cfg.Keys.Seen(r.Msg.ID), s.cfg.DedupeTTL
+			out.Seen, out.TTL = r.marker, s.cfg.DedupeTTL
 		}
 	}
 	return out
 }
 
-// flush sends a batch: plain acks of the main stream in one XACK, all else through the script that checks the owner.
+// flush sends a batch: first tries to ack what is of the main stream in one XACK, all else through the script that checks the
+// owner.
 func (s *Sub) flush(list []*settling) {
 	if s.life.Err() != nil {
 		for _, it := range list {
@@ -85,11 +85,14 @@ func (s *Sub) flush(list []*settling) {
 		bare := !inc.fenced.Load() && s.sameServer() && inc.left(s.cfg.Visibility) > 0
 		var plain, checked []*settling
 		for _, it := range items {
-			if bare && it.s.Verb == lua.Ack && it.s.Source == sourceMain && it.s.Seen == "" && it.tries == 0 {
+			if it.s == nil && bare && it.run.Source == sourceMain {
 				plain = append(plain, it)
-			} else {
-				checked = append(checked, it)
+				continue
 			}
+			if it.s == nil {
+				it.s = s.settlement(it.run, it.v)
+			}
+			checked = append(checked, it)
 		}
 		s.ackPlain(plain)
 		for len(checked) > 0 {
@@ -111,23 +114,33 @@ func (s *Sub) sameServer() bool {
 	return heard != 0 && time.Since(epoch)-time.Duration(heard) < conn.Deadline
 }
 
+// ackPlain sends one XACK, behind the markers of what it acks: who is given one of them again, the ack being lost, finds its
+// marker. When a marker is refused, by a full memory above all, the script has to set it.
 func (s *Sub) ackPlain(list []*settling) {
 	if len(list) == 0 {
 		return
 	}
-	args := make([]any, 0, 3+len(list))
-	args = append(args, "xack", s.cfg.Keys.Main, s.cfg.Keys.Group)
-	for _, it := range list {
-		args = append(args, &it.s.EntryID) // a pointer: a string would be copied to the heap first
-	}
 	ctx, cancel := context.WithTimeout(s.life, s.callTimeout())
 	defer cancel()
-	cmd := lua.NewOnce(ctx, args...)
-	if err := s.cfg.Redis.Process(ctx, cmd); err != nil {
+	pipe := s.cfg.Redis.Pipeline()
+	args := append(make([]any, 0, 3+len(list)), "xack", s.cfg.Keys.Main, s.cfg.Keys.Group)
+	var ttl any = s.cfg.DedupeTTL.Milliseconds()
+	for _, it := range list {
+		args = append(args, &it.run.Msg.EntryID) // a pointer: a string would be copied to the heap first
+		if s.cfg.DedupeTTL > 0 && it.v.Reason != Skipped {
+			_ = pipe.Process(ctx, lua.NewOnce(ctx, "set", &it.run.marker, "1", "px", ttl)) // queued only
+		}
+	}
+	ack := lua.NewOnce(ctx, args...)
+	_ = pipe.Process(ctx, ack)
+	if _, err := pipe.Exec(ctx); err != nil {
+		for _, it := range list {
+			it.unknown = ack.Err() == nil // taken all the same
+		}
 		s.again(list, err)
 		return
 	}
-	n, _ := cmd.Int()
+	n, _ := ack.Int()
 	out := lua.Settled{Status: lua.Acked}
 	switch {
 	case n == 0:
@@ -141,7 +154,7 @@ func (s *Sub) ackPlain(list []*settling) {
 func (s *Sub) settleChecked(inc *incarnation, list []*settling) {
 	batch := make([]lua.Settlement, len(list))
 	for i, it := range list {
-		batch[i] = it.s
+		batch[i] = *it.s
 	}
 	ctx, cancel := context.WithTimeout(s.life, s.callTimeout())
 	defer cancel()
@@ -192,6 +205,9 @@ func (s *Sub) again(list []*settling, err error) {
 	try := list[0].tries
 	for _, it := range list {
 		it.tries++
+		if it.s == nil {
+			it.s = s.settlement(it.run, it.v)
+		}
 		it.unknown = it.unknown || !conn.Refused(err) && !conn.NotRun(err)
 	}
 	kept := append([]*settling(nil), list...)
@@ -205,21 +221,23 @@ func (s *Sub) finish(it *settling, how lua.Settled) {
 // finishAll takes settled deliveries off the books and tells what became of them.
 func (s *Sub) finishAll(list []*settling, how func(i int) lua.Settled) {
 	s.mu.Lock()
+	all := s.stopping // else nothing that starts or waits may have changed, but the reader's room
 	for _, it := range list {
 		r := it.run
-		if r.inc.held[r.key()] == r {
-			delete(r.inc.held, r.key())
-		}
+		r.inc.letGo(r)
 		delete(s.pulled, r)
 		if s.alone == r {
-			s.alone = nil
+			s.alone, all = nil, true
 		}
 	}
-	before := s.active
-	s.active -= len(list)
+	if s.active -= len(list); s.active == 0 && s.holding {
+		all = true
+	}
 	s.well("settle")
-	if s.active == 0 || s.stopping || before > s.cfg.Prefetch {
-		s.cond.Broadcast()
+	if all {
+		s.wakeLocked()
+	} else {
+		s.room.Signal()
 	}
 	s.mu.Unlock()
 	for i, it := range list {

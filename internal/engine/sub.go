@@ -42,7 +42,9 @@ type Sub struct {
 	unlisted bool
 
 	mu        sync.Mutex
-	cond      sync.Cond // workers: something to start; reader: room, or a lease
+	work      sync.Cond // idle workers: something to start
+	room      sync.Cond // the reader: room, or a lease
+	cond      sync.Cond // all others that wait; see wakeLocked
 	current   *incarnation
 	retired   []*incarnation // fenced, with handlers still running
 	leftover  []*incarnation // void: what stands under their names is handed back
@@ -84,7 +86,7 @@ func New(base context.Context, cfg Config) *Sub {
 		wake: make(chan struct{}, 1), jobs: make(chan lua.Look, 1),
 	}
 	s.life, s.end = context.WithCancel(s.base)
-	s.cond.L = &s.mu
+	s.cond.L, s.work.L, s.room.L = &s.mu, &s.mu, &s.mu
 	s.settler = commit.New(1024, s.flush)
 	s.seen = commit.New(512, s.checkSeen)
 	s.slots = make([]*slot, cfg.Concurrency)
@@ -140,7 +142,7 @@ func (s *Sub) Stop(ctx context.Context) error {
 		s.stopping = true
 		close(s.draining)
 		back := s.buffer.takeAll()
-		s.cond.Broadcast()
+		s.wakeLocked()
 		s.mu.Unlock()
 		s.handBack(back)
 		s.releasePulled()
@@ -193,8 +195,15 @@ func isClosed(c <-chan struct{}) bool {
 
 func (s *Sub) broadcast() {
 	s.mu.Lock()
-	s.cond.Broadcast()
+	s.wakeLocked()
 	s.mu.Unlock()
+}
+
+// wakeLocked wakes all who wait for something. It is not for each message: there may be very many idle workers.
+func (s *Sub) wakeLocked() {
+	s.work.Broadcast()
+	s.room.Signal()
+	s.cond.Broadcast()
 }
 
 // cutHandlers ends the contexts of handlers that still run, and counts them.
@@ -216,7 +225,7 @@ func (s *Sub) close() {
 	s.mu.Lock()
 	first := s.life.Err() == nil
 	s.end()
-	s.cond.Broadcast()
+	s.wakeLocked()
 	s.mu.Unlock()
 	if !first {
 		return
@@ -314,9 +323,9 @@ func (s *Sub) lose(inc *incarnation, why string) {
 	}
 	s.leftover = append(s.leftover, inc)
 	for _, r := range s.buffer.take(func(r *Run) bool { return r.inc == inc }) {
-		delete(inc.held, r.key())
+		inc.letGo(r)
 	}
-	s.cond.Broadcast()
+	s.wakeLocked()
 	s.mu.Unlock()
 	for _, sl := range s.places() {
 		s.forsake(sl, inc)
@@ -380,7 +389,7 @@ func (s *Sub) fence() {
 	s.current = nil
 	s.retired = append(s.retired, inc)
 	back := s.buffer.take(func(r *Run) bool { return r.inc == inc })
-	s.cond.Broadcast()
+	s.wakeLocked()
 	s.mu.Unlock()
 	s.handBack(back)
 	s.nudge()

@@ -293,7 +293,7 @@ func (s *Sub) handBackName(name string) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.pendingOf(master, name, func(string, string) bool { return true })
+	all, err := s.pendingOf(master, name, nil)
 	if err != nil {
 		return err
 	}
