@@ -37,9 +37,9 @@ type outbound struct {
 }
 
 // xadd is a command that go-redis never sends a second time; see lua.Once.
-type xadd struct{ redis.StringCmd }
+type xadd struct{ *redis.StringCmd }
 
-func (*xadd) NoRetry() bool { return true }
+func (xadd) NoRetry() bool { return true }
 
 const (
 	queued int32 = iota

@@ -156,8 +156,8 @@ func (m *outbound) queue(ctx context.Context, pipe redis.Pipeliner) {
 	for i := range m.fields {
 		args = append(args, &m.fields[i]) // a pointer: a string would be copied to the heap first
 	}
-	m.cmd = xadd{*redis.NewStringCmd(ctx, args...)}
-	_ = pipe.Process(ctx, &m.cmd) // queued only
+	m.cmd = xadd{redis.NewStringCmd(ctx, args...)}
+	_ = pipe.Process(ctx, m.cmd) // queued only
 }
 
 // heard takes the pipeline's error where it ended before this message was answered.

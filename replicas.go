@@ -108,7 +108,7 @@ func (p *publisher) pipelineAndWait(n int, list []*outbound) {
 			continue
 		}
 		if m.state.CompareAndSwap(queued, sent) {
-			m.cmd = xadd{*redis.NewStringCmd(context.Background())}
+			m.cmd = xadd{redis.NewStringCmd(context.Background())}
 			m.cmd.SetErr(err)
 			m.state.Store(answered)
 		}
