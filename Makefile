@@ -7,7 +7,7 @@ ARGS = -seed 1
 ONLY = no-owner-check,group-made-again-at-the-end
 LEGS =
 ONSERVER = . ./internal/conn ./internal/engine ./internal/lua ./internal/redistest ./internal/wire
-CHECKS = test race flush lint alone modcheck size docs fuzz servers-short chaos chaos-mutants
+CHECKS = test race flush lint alone modcheck size docs fuzz speed-guard servers-short chaos chaos-mutants
 .PHONY: help speed speed-guard profile setup hooks vuln test race flush servers servers-short vet lint fmt tidy alone modcheck fuzz size docs model mutants real chaos chaos-mutants scale check
 
 help: ## this list

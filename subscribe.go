@@ -365,31 +365,26 @@ func (s *Subscription) watch(ctx context.Context) engine.Watch {
 			}
 		})
 	}
+	later := func(name string, f func(Hooks)) { s.news.Add(func() { c.hooks.each(name, f) }) }
 	w.Remade = func(position string) {
-		s.news.Add(func() {
-			c.hooks.each("GroupRemade", func(x Hooks) {
-				if x.GroupRemade != nil {
-					x.GroupRemade(ctx, ref, Position(position))
-				}
-			})
+		later("GroupRemade", func(x Hooks) {
+			if x.GroupRemade != nil {
+				x.GroupRemade(ctx, ref, Position(position))
+			}
 		})
 	}
 	w.Connection = func(up bool, err error) {
-		s.news.Add(func() {
-			c.hooks.each("Connection", func(x Hooks) {
-				if x.Connection != nil {
-					x.Connection(ctx, up, err)
-				}
-			})
+		later("Connection", func(x Hooks) {
+			if x.Connection != nil {
+				x.Connection(ctx, up, err)
+			}
 		})
 	}
 	w.Paused = func(paused bool, flag string) {
-		s.news.Add(func() {
-			c.hooks.each("Paused", func(x Hooks) {
-				if x.Paused != nil {
-					x.Paused(ctx, ref, paused, pauseReason(flag))
-				}
-			})
+		later("Paused", func(x Hooks) {
+			if x.Paused != nil {
+				x.Paused(ctx, ref, paused, pauseReason(flag))
+			}
 		})
 	}
 	w.Compacted = func(removed int64) {

@@ -1,17 +1,24 @@
 package engine
 
-import "github.com/xstreamq/xstreamq/internal/lua"
+import (
+	"time"
+
+	"github.com/xstreamq/xstreamq/internal/lua"
+)
 
 // compact trims what every group of the stream is done with. Any worker's compaction serves all.
 func (s *Sub) compact() {
 	var removed int64
 	for again := true; s.more(again); {
+		began := time.Now()
 		res, err := lua.Compact(s.life, s.cfg.Redis, s.cfg.Keys.Stream, false, false)
 		if err != nil {
 			s.note("compact", err)
 			return
 		}
-		again = res.More
+		if again = res.More; again { // most of the server's time is for others
+			s.sleep(4 * time.Since(began))
+		}
 		removed += res.Removed
 		if res.State == lua.CompactMissing {
 			s.say("compact", "xstreamq: nothing is compacted while a recorded group is missing", "missing", res.HeldBy)

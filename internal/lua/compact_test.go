@@ -186,6 +186,52 @@ var compactChecks = []check{
 		}
 		b.equal("left", b.c.XLen(b.ctx, b.k.Main).Val(), 150+1+10)
 	}},
+	{"compact: a large walk above a pinned floor is not begun again at once", func(b *bench) {
+		b.given("groups: g = 0-0|T-300000")
+		_, err := b.c.Pipelined(b.ctx, func(p redis.Pipeliner) error {
+			for i := range 1_200 {
+				p.Do(b.ctx, "XADD", b.k.Main, fmt.Sprintf("%d-0", i+1), "b", "")
+			}
+			return nil
+		})
+		b.must(err)
+		b.do("XGROUP", "CREATE", b.k.Main, "g", "1200-0")
+		claim := []any{"XCLAIM", b.k.Main, "g", "c", 0}
+		for i := range 1_200 {
+			claim = append(claim, fmt.Sprintf("%d-0", i+1))
+		}
+		b.do(append(claim, "FORCE", "JUSTID")...)
+		walk := func(what string, now bool, want int64) {
+			var removed int64
+			for again := true; again; {
+				got, err := Compact(b.ctx, b.r, b.k.Stream, false, now)
+				b.must(err)
+				removed, again = removed+got.Removed, got.More
+			}
+			b.equal(what, removed, want)
+		}
+		acked := 1
+		ack := func(n int) { // from the second on: the first pins the floor
+			for range n {
+				acked++
+				b.do("XACK", b.k.Main, "g", fmt.Sprintf("%d-0", acked))
+			}
+		}
+		walk("all are pending", false, 0)
+		ack(1)
+		walk("as much lies there as before", false, 0)
+		walk("asked for by hand", true, 1)
+		ack(1)
+		walk("again", false, 0)
+		b.at(600_000)
+		walk("ten minutes later", false, 1)
+		ack(1)
+		for i := range 600 {
+			b.add(b.k.Main, fmt.Sprintf("%d-0", 2000+i), "b", "")
+		}
+		b.do("XGROUP", "SETID", b.k.Main, "g", "3000-0")
+		walk("with half as much more", false, 601)
+	}},
 	{"compact: a pinned floor with as many entries as a step looks at", func(b *bench) {
 		b.given("groups: g = 0-0|T-300000")
 		claim := []any{"XCLAIM", b.k.Main, "g", "c", 0}

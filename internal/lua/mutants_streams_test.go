@@ -179,6 +179,17 @@ var streamMutants = []mutant{
 	{"above the floor: always from the floor", "compact: above a pinned floor in bounded steps to the end", []patch{
 		{"compact", `through and floor or stood)`, `floor)`},
 	}},
+	{"above the floor: a walk after the other", "compact: a large walk above a pinned floor is not begun again at once", []patch{
+		{"compact", `if from == floor and length >= 1000`, `if false`},
+	}},
+	{"above the floor: never again", "compact: a large walk above a pinned floor is not begun again at once", []patch{
+		{"compact", `if had and length * 2 < had * 3 and math.abs(t - at) < 600000 then`, `if had then`},
+	}},
+	{"above the floor: not by hand either", "compact: a large walk above a pinned floor is not begun again at once", []patch{
+		{"compact", ` and ARGV[3] ~= 'now' then
+      local had`, ` then
+      local had`},
+	}},
 	{"a look that trims", "compact: all that every group is done with", []patch{
 		{"compact", `if ARGV[2] == 'dry' then
     local n`, `if false then

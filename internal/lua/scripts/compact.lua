@@ -68,6 +68,15 @@ return guarded(function()
   if left == 0 and compare(floor, ceiling) < 0 then
     local from = redis.call('HGET', KEYS[3], 'cursor') or floor
     if compare(from, floor) < 0 or compare(from, ceiling) >= 0 then from = floor end
+    -- A walk reads all that lies there, so a large one is not begun again until there is half as much more, or for ten minutes.
+    local length = redis.call('XLEN', KEYS[1])
+    if from == floor and length >= 1000 and ARGV[3] ~= 'now' then
+      local had, at = string.match(redis.call('HGET', KEYS[3], 'walked') or '', '^(%d+)|(%d+)$')
+      if had and length * 2 < had * 3 and math.abs(t - at) < 600000 then
+        mark()
+        return {'ok', removed, floor, 0, unpack(holders)}
+      end
+    end
     local window, busy, ids = {}, {}, {}
     local through, stood = walk(KEYS[1], from, '(' .. ceiling, 100, 262144, function(id) window[#window + 1] = id end)
     if #window > 0 then
@@ -82,6 +91,7 @@ return guarded(function()
     through = through or compare(stood, ceiling) >= 0 -- a full window that ends with the last entry; else the next step would begin anew
     if not through then left = 1 end
     redis.call('HSET', KEYS[3], 'cursor', through and floor or stood)
+    if through and length >= 1000 then redis.call('HSET', KEYS[3], 'walked', redis.call('XLEN', KEYS[1]) .. '|' .. int(t)) end
   end
   mark()
   return {'ok', removed, floor, left, unpack(holders)}

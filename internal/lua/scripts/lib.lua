@@ -254,8 +254,8 @@ local function walk(stream, from, to, limit, bytes, f)
     for _, e in ipairs(list) do
       got = got + size(e[2])
       f(e[1])
-      from = after(e[1])
     end
+    if #list > 0 then from = after(list[#list][1]) end
     limit, bytes = limit - #list, bytes - got
     if #list < n or not from then return true, from end
     ask = got < 16384 and math.min(ask * 2, STEP) or 1
