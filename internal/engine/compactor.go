@@ -8,8 +8,9 @@ import (
 
 // compact trims what every group of the stream is done with. Any worker's compaction serves all.
 func (s *Sub) compact() {
+	defer s.compacting.Store(false)
 	var removed int64
-	for again := true; s.more(again); {
+	for again := true; again && s.life.Err() == nil; {
 		began := time.Now()
 		res, err := lua.Compact(s.life, s.cfg.Redis, s.cfg.Keys.Stream, false, false)
 		if err != nil {

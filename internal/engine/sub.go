@@ -30,6 +30,7 @@ type Sub struct {
 	loops    sync.WaitGroup
 
 	ticks, reads, sweeps, watches loop
+	compacting                    atomic.Bool
 	heard                         atomic.Int64 // ns after epoch of the last good read, 0 after a failed one
 	clock                         atomic.Int64 // the server's, in ns, at epoch: by the last tick, and never ahead of it; 0 = not known yet
 	awaited                       atomic.Int64 // ns after epoch by which the read under way is to be answered, 0 = none is

@@ -26,8 +26,8 @@ func (s *Sub) sweepLoop() {
 			if look.Delayed > 0 {
 				s.promoteDelayed()
 			}
-			if s.maintenanceDue(look) {
-				s.compact()
+			if s.maintenanceDue(look) && s.compacting.CompareAndSwap(false, true) {
+				s.loops.Go(s.compact) // by itself: it takes its time, and what is due does not wait for it
 			}
 			s.sweeps.rest()
 		}
