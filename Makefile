@@ -8,7 +8,7 @@ ONLY = no-owner-check,group-made-again-at-the-end
 LEGS =
 ONSERVER = . ./internal/conn ./internal/engine ./internal/lua ./internal/redistest ./internal/wire
 CHECKS = test race flush lint alone modcheck size docs fuzz speed-guard servers-short chaos chaos-mutants
-.PHONY: help speed speed-guard profile setup hooks vuln test race flush servers servers-short vet lint fmt tidy alone modcheck fuzz size docs model mutants real chaos chaos-mutants scale check
+.PHONY: help speed speed-guard growth profile setup hooks vuln test race flush servers servers-short vet lint fmt tidy alone modcheck fuzz size docs model mutants real chaos chaos-mutants scale check
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ speed: setup ## the table of docs/performance.md, on a machine that does nothing
 speed-guard: setup ## a few ratios of it with wide margins
 	@command -v redis-benchmark >/dev/null || scripts/apt.sh redis-tools
 	go run ./loadtest/cmd/speed -guard -rounds 3 -messages 30000
+
+growth: setup ## cost as work grows, table and docs/growth.svg: NOTE='a sentence for the page', GROWTH='-full' for a queue of 10,000,000
+	go run ./loadtest/cmd/growth -page docs/performance.md -svg docs/growth.svg -note '$(NOTE)' $(GROWTH)
 
 profile: setup ## flame graphs of publish and drain for docs/performance.md
 	scripts/profile

@@ -9,11 +9,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
@@ -57,17 +54,15 @@ func run() error {
 	table := speed.Markdown(rows)
 	fmt.Print(table)
 	if !o.Guard {
-		table = "Taken " + time.Now().UTC().Format(time.DateOnly) + ", " + machine(ctx) +
-			fmt.Sprintf(", rounds: %d. ", o.Rounds) +
-			*note + "\n\n" + table + "\n" + speed.Peers(samples)
+		table = speed.Taken(ctx, o.Rounds, *note) + "\n\n" + table + "\n" + speed.Peers(samples)
 	}
-	line, err := json.Marshal(map[string]any{"rows": rows, "samples": samples, "machine": machine(ctx)})
+	line, err := json.Marshal(map[string]any{"rows": rows, "samples": samples, "machine": speed.Machine(ctx)})
 	if err != nil {
 		return err
 	}
 	fmt.Printf("%s\n", line)
 	if *page != "" {
-		if err := speed.Rewrite(*page, table); err != nil {
+		if err := speed.Rewrite(*page, "speed", table); err != nil {
 			return err
 		}
 	}
@@ -77,14 +72,4 @@ func run() error {
 		}
 	}
 	return nil
-}
-
-// machine is what the figures depend on most.
-func machine(ctx context.Context) string {
-	out, err := exec.CommandContext(ctx, "redis-server", "--version").Output()
-	if err != nil {
-		return fmt.Sprintf("%d cores, %s", runtime.NumCPU(), runtime.Version())
-	}
-	version, _, _ := strings.Cut(strings.TrimPrefix(string(out), "Redis server v="), " ")
-	return fmt.Sprintf("%d cores with the server beside, Redis %s, %s", runtime.NumCPU(), version, runtime.Version())
 }

@@ -21,10 +21,14 @@ const (
 	parkedMost  = 1_000_000
 	pendingMost = 100_000
 	fullRate    = 2000 // publishes a second
+	fillStep    = 1000 // entries of one pipeline
 )
 
+// filler puts so much into a group.
+type filler func(ctx context.Context, rdb *redis.Client, stream, group string, most int) error
+
 // beside publishes at a leisurely rate while a worker runs; fill puts what lies about.
-func beside(ctx context.Context, addr string, span time.Duration, fill func(context.Context, *redis.Client) error) (out full, err error) {
+func beside(ctx context.Context, addr string, span time.Duration, fill filler, most int) (out full, err error) {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	defer func() { _ = rdb.Close() }() // all was confirmed
 	c, err := xstreamq.Open("redis://"+addr, xstreamq.WithLogger(slog.New(slog.DiscardHandler)))
@@ -37,7 +41,7 @@ func beside(ctx context.Context, addr string, span time.Duration, fill func(cont
 		return out, err
 	}
 	if fill != nil {
-		if err := fill(ctx, rdb); err != nil {
+		if err := fill(ctx, rdb, "full", "g", most); err != nil {
 			return out, err
 		}
 	}
@@ -70,8 +74,8 @@ func beside(ctx context.Context, addr string, span time.Duration, fill func(cont
 	return full{quantile(took, .99), float64(slow)}, err
 }
 
-// parked writes retries that are not due for an hour, as docs/wire-format.md describes them.
-func parked(ctx context.Context, rdb *redis.Client) error {
+// Parked writes retries that are not due for an hour, as docs/wire-format.md describes them.
+func Parked(ctx context.Context, rdb *redis.Client, stream, group string, most int) error {
 	var b strings.Builder
 	b.WriteString("\x01")
 	for _, s := range []string{"body", string(text()), "rc", "1", "oid", "1-1"} {
@@ -79,17 +83,16 @@ func parked(ctx context.Context, rdb *redis.Client) error {
 	}
 	packed := b.String()
 	due := float64(time.Now().Add(time.Hour).UnixMilli())
-	const step = 1000
-	for n := 0; n < parkedMost; n += step {
-		values, scores := make([]any, 0, 2*step), make([]redis.Z, 0, step)
-		for i := range step {
+	for n := 0; n < most; n += fillStep {
+		values, scores := make([]any, 0, 2*fillStep), make([]redis.Z, 0, fillStep)
+		for i := range min(fillStep, most-n) {
 			name := fmt.Sprintf("m/%d-1", n+i+1)
 			values = append(values, name, packed)
 			scores = append(scores, redis.Z{Score: due, Member: name})
 		}
 		p := rdb.Pipeline()
-		p.HSet(ctx, "{full}.g.parked", values...)
-		p.ZAdd(ctx, "{full}.g.due", scores...)
+		p.HSet(ctx, "{"+stream+"}."+group+".parked", values...)
+		p.ZAdd(ctx, "{"+stream+"}."+group+".due", scores...)
 		if _, err := p.Exec(ctx); err != nil {
 			return err
 		}
@@ -97,19 +100,19 @@ func parked(ctx context.Context, rdb *redis.Client) error {
 	return nil
 }
 
-// pending has a consumer read much and say nothing; its lease is an hour, as that of the worker.
-func pending(ctx context.Context, rdb *redis.Client) error {
-	const step = 1000
-	body := strings.Repeat("x", Body)
-	for range pendingMost / step {
+// Pending has a consumer read much and say nothing; its lease is an hour.
+func Pending(ctx context.Context, rdb *redis.Client, stream, group string, most int) error {
+	key := "{" + stream + "}"
+	for n := 0; n < most; n += fillStep {
+		step := min(fillStep, most-n)
 		p := rdb.Pipeline()
 		for range step {
-			p.XAdd(ctx, &redis.XAddArgs{Stream: "{full}", Values: []string{"body", body}})
+			p.XAdd(ctx, &redis.XAddArgs{Stream: key, Values: []any{"body", text()}})
 		}
-		p.XReadGroup(ctx, &redis.XReadGroupArgs{Group: "g", Consumer: "busy", Streams: []string{"{full}", ">"}, Count: step, Block: -1})
+		p.XReadGroup(ctx, &redis.XReadGroupArgs{Group: group, Consumer: "busy", Streams: []string{key, ">"}, Count: int64(step), Block: -1})
 		if _, err := p.Exec(ctx); err != nil {
 			return err
 		}
 	}
-	return rdb.HSet(ctx, "{full}.g.workers", "busy", fmt.Sprintf("3600000|%d|1|live|", time.Now().UnixMilli())).Err()
+	return rdb.HSet(ctx, key+"."+group+".workers", "busy", fmt.Sprintf("3600000|%d|1|live|", time.Now().UnixMilli())).Err()
 }

@@ -62,15 +62,15 @@ func TestRewrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("a\n" + begin + "\nold\n" + end + "\nb\n")
-	if err := Rewrite(page, "new\n"); err != nil {
+	write("a\n" + begin("x") + "\nold\n" + end + "\nb\n")
+	if err := Rewrite(page, "x", "new\n"); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := os.ReadFile(page); string(got) != "a\n"+begin+"\n\nnew\n\n"+end+"\nb\n" {
+	if got, _ := os.ReadFile(page); string(got) != "a\n"+begin("x")+"\n\nnew\n\n"+end+"\nb\n" {
 		t.Errorf("page: %q", got)
 	}
-	write("a\n")
-	if Rewrite(page, "new") == nil {
+	write("a\n" + begin("y") + "\n" + end + "\n")
+	if Rewrite(page, "x", "new") == nil {
 		t.Error("a page without marks was written")
 	}
 }

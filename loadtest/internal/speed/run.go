@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/xstreamq/xstreamq/loadtest/internal/server"
 )
 
@@ -78,9 +76,9 @@ var steps = []step{
 	}},
 	{"raw, latency", false, true, peerLatency("raw", newRaw)},
 	{"JetStream, latency", false, true, peerLatency("jetstream", newJetStream)},
-	{"nothing about", false, false, lying("control", nil)},
-	{"1,000,000 parked", false, false, lying("parked", parked)},
-	{"100,000 pending", false, false, lying("pending", pending)},
+	{"nothing about", false, false, lying("control", nil, 0)},
+	{"1,000,000 parked", false, false, lying("parked", Parked, parkedMost)},
+	{"100,000 pending", false, false, lying("pending", Pending, pendingMost)},
 }
 
 func one(ctx context.Context, o Options, st step, out Samples) error {
@@ -145,9 +143,9 @@ func peerLatency(name string, open func(context.Context, string) (system, error)
 	}
 }
 
-func lying(name string, fill func(context.Context, *redis.Client) error) func(context.Context, Options, string, Samples) error {
+func lying(name string, fill filler, most int) func(context.Context, Options, string, Samples) error {
 	return func(ctx context.Context, o Options, addr string, out Samples) error {
-		f, err := beside(ctx, addr, o.Span, fill)
+		f, err := beside(ctx, addr, o.Span, fill, most)
 		out.add(name+" p99", f.p99)
 		out.add(name+" slow", f.slow)
 		return err
