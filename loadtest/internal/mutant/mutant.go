@@ -45,9 +45,10 @@ func All() []Mutant {
 		},
 		{
 			Name: "acks-dropped", File: "internal/engine/settler.go", Profile: "short", For: 7 * time.Second, Finds: []string{ledger.UndoneKind},
-			Old: `	args = append(args, "xack", s.cfg.Keys.Main, s.cfg.Keys.Group)
+			Old: `	ack := lua.NewOnce(ctx, args...)
 `,
-			New: `	if args = append(args, "xack", s.cfg.Keys.Main, s.cfg.Keys.Group); true {
+			New: `	ack := lua.NewOnce(ctx, args...)
+	if ack.Cmd != nil {
 		s.finishAll(list, func(int) lua.Settled { return lua.Settled{Status: lua.Acked} })
 		return
 	}
