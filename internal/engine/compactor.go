@@ -17,8 +17,12 @@ func (s *Sub) compact() {
 			s.note("compact", err)
 			return
 		}
-		if again = res.More; again { // most of the server's time is for others
-			s.sleep(4 * time.Since(began))
+		if again = res.More; again { // most of the server's time is for others, nearly all while there is nothing to gain
+			rest := 4 * time.Since(began)
+			if res.Removed == 0 {
+				rest *= 25
+			}
+			s.sleep(min(rest, time.Second))
 		}
 		removed += res.Removed
 		if res.State == lua.CompactMissing {
