@@ -31,10 +31,7 @@ func (q *Queue[T]) Subscribe(group string, h func(context.Context, *Message[T]) 
 		}
 		return h(ctx, m)
 	}
-	var wrapped Handler // nil without middleware
-	if len(cfg.middleware) > 0 {
-		wrapped = func(ctx context.Context, d *Delivery) error { return handle(ctx, &Message[T]{Delivery: *d}) }
-	}
+	wrapped := Handler(func(ctx context.Context, d *Delivery) error { return handle(ctx, &Message[T]{Delivery: *d}) })
 	for _, m := range slices.Backward(cfg.middleware) {
 		wrapped = m(wrapped)
 	}
@@ -44,7 +41,7 @@ func (q *Queue[T]) Subscribe(group string, h func(context.Context, *Message[T]) 
 			m := &Message[T]{Delivery: s.delivery(r)}
 			ctx := s.startHandle(ctx, r, &m.Delivery)
 			r.Verdict = verdict(protect(func() error {
-				if wrapped != nil {
+				if len(cfg.middleware) > 0 { // else the message need not be made twice
 					return wrapped(ctx, &m.Delivery)
 				}
 				return handle(ctx, m)

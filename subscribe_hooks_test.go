@@ -12,6 +12,18 @@ import (
 	"github.com/xstreamq/xstreamq"
 )
 
+// Middleware that makes no handler is passed by nobody: each attempt fails.
+func TestMiddlewareThatMakesNoHandler(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.worker(func(context.Context, *xstreamq.Message[order]) error {
+		t.Error("the handler ran")
+		return nil
+	}, xstreamq.WithMiddleware(func(xstreamq.Handler) xstreamq.Handler { return nil }), xstreamq.MaxRetries(0))
+	s.publish(1, 1)
+	s.dead(1)
+}
+
 // The wrapped handlers see each other in order, and may replace what is decoded.
 func TestMiddleware(t *testing.T) {
 	t.Parallel()
