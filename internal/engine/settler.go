@@ -135,7 +135,7 @@ func (s *Sub) ackPlain(list []*settling) {
 	_ = pipe.Process(ctx, ack)
 	if _, err := pipe.Exec(ctx); err != nil {
 		for _, it := range list {
-			it.unknown = ack.Err() == nil // taken all the same
+			it.unknown = !conn.Refused(ack.Err()) && !conn.NotRun(ack.Err()) // it may have been taken, whatever became of a marker
 		}
 		s.again(list, err)
 		return
