@@ -6,6 +6,10 @@ import (
 	"github.com/xstreamq/xstreamq/internal/lua"
 )
 
+// worthwhile is how many entries a step removes, of the 100 that one above a pinned floor looks at, so that the next follows at
+// once: else a busy stream would grow faster than it is trimmed.
+const worthwhile = 50
+
 // compact trims what every group of the stream is done with. Any worker's compaction serves all.
 func (s *Sub) compact() {
 	defer s.compacting.Store(false)
@@ -17,10 +21,11 @@ func (s *Sub) compact() {
 			s.note("compact", err)
 			return
 		}
-		if again = res.More; again { // most of the server's time is for others, nearly all while there is nothing to gain
-			rest := 4 * time.Since(began)
+		again = res.More
+		if took := time.Since(began); again && res.Removed < worthwhile { // the server's time is for others
+			rest := 4 * took
 			if res.Removed == 0 {
-				rest *= 25
+				rest = 100 * took
 			}
 			s.sleep(min(rest, time.Second))
 		}
