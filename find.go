@@ -20,7 +20,6 @@ import (
 const (
 	searchMost = 150_000
 	searchNear = 5_000 // where a message that was published with a delay is looked for first
-	searchStep = 500
 )
 
 // Get finds a message by its entry id, the name it is parked under, or its stable id: in the stream, and, of each group, in
@@ -139,8 +138,8 @@ func (f *finder) search(ctx context.Context, id, match string, streams []string)
 	one := lookup{c: f.c, p: f.c.rdb.Pipeline()}
 	for _, g := range f.groups {
 		size := int(sizes[g.Parked].Val())
-		for cursor := ""; size > 0 && left > 0; left -= min(size, searchStep) {
-			member, next, err := lua.FindParked(ctx, f.c.rdb, g.Parked, id, cursor, match, searchStep)
+		for cursor := ""; size > 0 && left > 0; left -= min(size, stepMost) {
+			member, next, err := lua.FindParked(ctx, f.c.rdb, g.Parked, id, cursor, match, stepMost)
 			if err != nil {
 				return nil, err
 			}
@@ -180,9 +179,9 @@ func (c *Client) findEntry(ctx context.Context, key, id string, left *int) (stri
 		laps = [][2]string{{start, "+"}, {"-", "(" + start}}
 	}
 	for _, lap := range laps {
-		scan := &entryScan{c: c, key: key, from: lap[0], to: lap[1], steps: steps{most: searchStep}}
+		scan := &entryScan{c: c, key: key, from: lap[0], to: lap[1]}
 		for !scan.end && *left > 0 {
-			list, err := scan.next(ctx, searchStep)
+			list, err := scan.next(ctx, stepMost)
 			if err != nil {
 				return "", err
 			}

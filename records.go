@@ -1,7 +1,6 @@
 package xstreamq
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,14 +53,11 @@ func storedEntries(v any) []storedEntry {
 }
 
 // steps chooses how much to ask for: bodies may be large, and a server cannot be asked for bytes.
-type steps struct {
-	ask  int
-	most int // 0 = stepMost
-}
+type steps struct{ ask int }
 
 const (
 	stepFirst = 10
-	stepMost  = 500
+	stepMost  = 200      // huge bodies may follow small ones
 	stepAim   = 1 << 20  // bytes of one answer
 	pageBytes = 32 << 20 // bytes after which a page ends early
 )
@@ -75,7 +71,7 @@ func (s *steps) next(most int) int {
 
 func (s *steps) got(n, size int) {
 	if n > 0 {
-		s.ask = max(1, min(cmp.Or(s.most, stepMost), stepAim/max(1, size/n), 4*s.ask))
+		s.ask = max(1, min(stepMost, stepAim/max(1, size/n), 4*s.ask))
 	}
 }
 
